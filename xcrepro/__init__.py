@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from xcrepro.core.predictions import TopK
     from xcrepro.repro import published
     from xcrepro.repro.published.claims import claims
-    from xcrepro.tools import diagnose, judged, results, scale
+    from xcrepro.tools import diagnose, judged, scale
     from xcrepro.tools.reports.report import Report, report
 
 

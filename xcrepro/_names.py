@@ -25,7 +25,6 @@ WHERE = {
     "models": "xcrepro.models",
     "propensity": "xcrepro.core.propensity",
     "published": "xcrepro.repro.published",
-    "results": "xcrepro.tools.results",
     "scale": "xcrepro.tools.scale",
 }
 """Name -> the module that it is, or that holds it."""

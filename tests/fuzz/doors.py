@@ -11,7 +11,6 @@ import itertools
 import json
 import random
 import shutil
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +32,12 @@ from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
 from xcrepro.core.truth import as_truth
 from xcrepro.models import base
-from xcrepro.repro import notebooks, recorded, recording, same
+from xcrepro.repro import notebooks, recorded, recording
 from xcrepro.repro.inputs import download, parameters
 from xcrepro.repro.published.record import read_printed
 from xcrepro.repro.published.results import audit_results
-from xcrepro.tools import results, scale
+from xcrepro.tools import scale
 from xcrepro.tools.course import lessons
-from xcrepro.tools.reports import html
 from xcrepro.tools.reports import report as reports
 from xcrepro.tools.vectorize import vectorize
 
@@ -469,18 +467,6 @@ def command(arguments: list[str], ends: tuple[int, ...]) -> None:
         raise DataError("a command", said.getvalue()[:500], "what it takes")
 
 
-def two_tables(rng: random.Random) -> dict[str, bytes]:
-    """Two tables of numbers, or two kept results."""
-    maker, suffix = rng.choice(((inputs.audit_csv, "csv"), (inputs.audit_csv, "csv"), (inputs.result_json, "json")))
-    first = maker(rng)
-    return {f"a.{suffix}": first, f"b.{suffix}": rng.choice((first, maker(rng)))}
-
-
-def compared(path: Path) -> None:
-    """``xcrepro compare``: 0 where they are the same, 1 where not."""
-    command(["compare", *map(str, sorted(path.iterdir()))], (0, 1, 2))
-
-
 def notebook_folder(rng: random.Random) -> dict[str, bytes]:
     """A notebook with parameters, or a lesson."""
     lesson = {"nbgrader": {"grade": True, "solution": True, "points": 2, "grade_id": "a", "locked": False}}
@@ -541,15 +527,6 @@ def report_folder(rng: random.Random) -> dict[str, bytes]:
 def saved_report(path: Path) -> None:
     """Its title and its numbers."""
     reports.read(path)
-
-
-def kept_result(path: Path) -> None:
-    """Read it and show it, alone and beside printed rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = results.read(path)
-    if found.values:
-        html.results(*results.table([found]))
 
 
 def record_csv(rng: random.Random) -> bytes:
@@ -614,9 +591,6 @@ DOORS = (
     Door("dataset.toml", inputs.dataset_toml, registry.read, None, ".toml", 8, packs=False),
     Door("audit CSV", inputs.audit_csv, audit_results, None, ".csv", 4, packs=False),
     Door("printed CSV", inputs.printed_csv, read_printed, None, ".csv", 1, packs=False),
-    Door("result JSON", inputs.result_json, kept_result, None, ".json", 6, packs=False),
-    Door("tables compared", inputs.audit_csv, same.read, None, ".csv", 2, packs=False),
-    Door("compare, the command", two_tables, compared, None, "", 1, packs=False),
     Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
     Door("predictions written again", any_of(*PREDICTIONS), converted, None, ".data", 3),
     Door("dataset folder", dataset_folder, load_folder, None, "", 3, packs=False, change=inputs.one_or_two_files_changed),

@@ -13,8 +13,7 @@ from xcrepro.tools.commands import (
     items,
     judge,
     report,
-    results,
 )
 
-GROUPS = (items, datasets, conversion, evaluation, blocks, judge, report, results, cache, course)
+GROUPS = (items, datasets, conversion, evaluation, blocks, judge, report, cache, course)
 """In the order of ``xcrepro --help``."""

@@ -377,9 +377,9 @@ def _body(settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: 
     ]
     if pairs is not None:
         parts.append(f"<h2>The complete truth</h2>{_verdict(settings, pairs)}")
-    parts += ["<h2>Ranking</h2>", html.table(_ranked(settings, table))]
+    parts += ["<h2>Ranking</h2>", _ranked(settings, table).html()]
     if pairs is not None and len(pairs):
-        parts += ["<h2>Every pair</h2>", html.table(_paired(settings, pairs))]
+        parts += ["<h2>Every pair</h2>", _paired(settings, pairs).html()]
     rows = [
         [
             Cell(one.student),
@@ -394,7 +394,7 @@ def _body(settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: 
     columns = ["student", "file", "status", "reason, or what was noticed", "received", "SHA-256"]
     parts += [
         "<h2>Submissions</h2>",
-        html.table(Grid("submissions", "All files, by time. None is removed.", columns, rows)),
+        Grid("submissions", "All files, by time. None is removed.", columns, rows).html(),
     ]
     return "\n".join([*parts, "</main>"])
 

@@ -90,7 +90,7 @@ def _page(about: Mapping[str, object], made: Mapping[str, pd.DataFrame]) -> str:
     said = [*(f"Warning: {doubt}" for doubt in about["warnings"]), f"{of} {what}"]
     parts = [(name, caption, made[name]) for name, caption in _CAPTIONS.items() if len(made[name])]
     own = [grid.of_table(name, caption, table, 4, f"csv/{name}.csv") for name, caption, table in parts]
-    return html.titled(about["title"], *(f"<p>{html.escape(text)}</p>" for text in said), *map(html.table, own))
+    return html.titled(about["title"], *(f"<p>{html.escape(text)}</p>" for text in said), *(one.html() for one in own))
 
 
 def alignment(blocks) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from xcrepro.repro import tables
-from xcrepro.tools.reports import compute, sentences
+from xcrepro.tools.reports import compute, html, sentences
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,15 @@ class Cell:
     number: float | None = None
     bold: bool = False
     unclear: bool = False
+
+    def html(self, kind: str = "") -> str:
+        """The cell of a table; ``kind`` are further attributes."""
+        text = html.escape(self.text)
+        text = f"<strong>{text}</strong>" if self.bold else text
+        text += '<span title="chance may keep it from being best">°</span>' if self.unclear else ""
+        text += f" <small>{html.escape(self.small)}</small>" if self.small else ""
+        value = "" if self.number is None else f' data-v="{self.number!r}"'
+        return f"<td{kind}{value}>{text}</td>"
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,23 @@ class Grid:
         kinds = ["float" if number else "text" for number in self.numeric]
         return repr(tables.Shown(self.columns, kinds, texts))
 
-    def _repr_html_(self) -> str:
-        from xcrepro.tools.reports import html
+    def html(self) -> str:
+        """A whole table in a box of its own that scrolls both ways, its head and its first column staying in sight."""
+        kinds = [' class="n"' if number else "" for number in self.numeric]
+        columns = zip(self.columns, kinds, strict=True)
+        head = "".join(f'<th scope="col"{kind}>{html.escape(name)}</th>' for name, kind in columns)
+        rows = [
+            "<tr>" + "".join(cell.html(kind) for cell, kind in zip(row, kinds, strict=True)) + "</tr>"
+            for row in self.rows
+        ]
+        body, caption = "\n".join(rows), html.escape(self.caption)
+        link = f' (<a href="{html.escape(self.file)}">CSV</a>)' if self.file else ""
+        return (
+            f'<div class="box" tabindex="0" role="region" aria-label="{caption}"><table>\n<caption>{caption}{link}</caption>\n'
+            f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+        )
 
-        return html.table(self)
+    _repr_html_ = html
 
     @property
     def numeric(self) -> list[bool]:
@@ -101,13 +122,3 @@ def of_table(name: str, caption: str, table: pd.DataFrame, decimals: tables.Deci
         for texts, values in zip(shown.rows, flat[shown.names].itertuples(index=False), strict=True)
     ]
     return Grid(name, caption, list(shown.names), rows, file)
-
-
-def one_line(text: str) -> str:
-    """A foreign text on one line, without control characters.
-
-    >>> one_line("a\\n  b\\x00\\u202ec")
-    'a bc'
-    """
-    kept = "".join(sign for sign in " ".join(str(text).split()) if unicodedata.category(sign) not in ("Cc", "Cf", "Cs"))
-    return kept.strip()

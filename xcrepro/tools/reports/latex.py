@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import unicodedata
 
-from xcrepro.tools.reports.grid import Cell, Grid, one_line
+from xcrepro.tools.reports.grid import Cell, Grid
+from xcrepro.tools.reports.html import one_line
 
 _SIGNS = {
     "\\": r"\textbackslash{}",
