@@ -24,7 +24,7 @@ import xcrepro as xc
 from tests.repro.conftest import Project
 from xcrepro import repro
 from xcrepro.core import formats
-from xcrepro.core.data import open_sets
+from xcrepro.core.data import fingerprints, open_sets
 from xcrepro.core.data.names import LabelNames, write_label_names
 from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
@@ -32,7 +32,6 @@ from xcrepro.repro.inputs import download, twin_statistics
 from xcrepro.repro.start import start
 from xcrepro.tools.commands import judge
 from xcrepro.tools.course import board
-from xcrepro.tools.diagnose import fingerprints
 from xcrepro.tools.reports import report
 from xcrepro.tools.vectorize import vectorize
 

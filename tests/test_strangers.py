@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
 from tests.refused import damaged, refused
+from xcrepro.__main__ import main
 from xcrepro.core import formats
 from xcrepro.core.data.lines import logical
+from xcrepro.core.data.names import read_label_names
 
 # ---------------------------------------------------------------- values by their meaning
 
@@ -199,3 +202,295 @@ def test_probabilities_of_several_outputs_are_taken(tmp_path):
         xc.TopK.from_scores([one * 2 for one in proba], 2)
     with refused("scores"):  # pairs of label and score, which from_pairs takes
         xc.TopK.from_scores([[(0, 0.5), (1, 0.2)], [(1, 0.4), (2, 0.1)]], 2)
+
+
+# ---------------------------------------------------------------- one door
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def value(capsys, *argv: str) -> tuple[dict[str, float], str]:
+    """What `evaluate` prints, and what it says."""
+    assert main(["evaluate", *argv, "--csv"]) == 0, capsys.readouterr().err
+    out, err = capsys.readouterr()
+    rows = [line.split(",") for line in out.splitlines()[1:]]
+    return {f"{metric}@{k}": float(number) for metric, k, number in rows}, err
+
+
+def written(**texts: str) -> None:
+    for name, text in texts.items():
+        Path(name.replace("_", ".")).write_text(text)
+
+
+QRELS, RUN, NAMES = "q0 0 a 1\nq1 0 b 1\nq2 0 c 1\n", "q0 Q0 a 1 0.9 t\nq1 Q0 c 1 0.8 t\nq2 Q0 c 1 0.7 t\n", "a\nb\nc\n"
+
+
+def test_the_same_files_in_every_command(here, capsys):
+    """P@1 is 2/3 in each; a message names options that the command has."""
+    written(q_txt=QRELS, r_run=RUN, n_txt=NAMES)
+    names = ("--labels", "n.txt")
+    given = ("q.txt", "r.run", *names)
+    assert value(capsys, *given, "-k", "1", "--metrics", "P")[0] == {"P@1": pytest.approx(2 / 3)}
+    assert main(["explain", "0.666667", *given, "-k", "1"]) == 0
+    assert "P@1" in capsys.readouterr().out
+    assert main(["results", "add", *given, "--name", "m", "--dataset", "d", "-k", "1", "--metrics", "P"]) == 0
+    assert main(["judge", "sample", *given, "--out", "s.csv", "-n", "3"]) == 0
+    assert {line.split(",")[2] for line in Path("s.csv").read_text().splitlines()[1:]} == {"a", "c"}
+    assert main(["fingerprint", "q.txt", *names]) == 0
+    assert main(["write-blocks", *given, "--out", "blocks"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "--blocks", "blocks", "-k", "1", "--metrics", "P", "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("P,1,0.6666")
+    assert main(["convert", "q.txt", "t.npz", *names, "--n-rows", "3"]) == 2  # rows by name need a list
+    for command in ("evaluate", "explain", "results", "judge", "fingerprint", "write-blocks", "report"):
+        with pytest.raises(SystemExit):
+            main([command, *({"results": ["add"], "judge": ["sample"]}.get(command, [])), "--help"])
+        out = capsys.readouterr().out
+        assert all(option in out for option in ("--labels", "--rows", "--n-labels", "--truth-from", "--unknown")), (
+            command
+        )
+
+
+def test_a_report_reads_what_evaluate_reads(here):
+    from xcrepro.tools.reports.given import collect
+
+    written(q_txt=QRELS, r_run=RUN, n_txt=NAMES)
+    given = collect("q.txt", ["r.run"], label_names="n.txt")
+    assert (given.label_names, given.texts) == (("a", "b", "c"), ("q0", "q1", "q2"))
+    assert xc.metrics.precision(given.truth, given.first("r"), 1)[0] == pytest.approx(2 / 3)
+    given = collect("q.txt", ["r.run"])
+    assert given.label_names == ("a", "b", "c")
+    assert any("no list of names" in line for line in given.said)
+
+
+def annif(folder: str, json: bool) -> None:
+    Path(folder).mkdir()
+    subjects = {"d0": ["a", "b"], "d1": ["b"]}
+    for name, (first, second) in {"d0": ("a", "c"), "d1": ("c", "b")}.items():
+        Path(folder, f"{name}.annif").write_text(f"<http://{first}>\t{first}\t0.9\n<http://{second}>\t{second}\t0.3\n")
+        if json:
+            text = ", ".join(f'{{"uri": "http://{one}"}}' for one in subjects[name])
+            Path(folder, f"{name}.json").write_text(f'{{"text": "x", "subjects": [{text}]}}')
+        else:
+            Path(folder, f"{name}.txt").write_text("x")
+            Path(folder, f"{name}.key").write_text("\n".join(subjects[name]))
+
+
+@pytest.mark.parametrize("json", [False, True])
+def test_a_folder_of_annifs_in_every_command(here, capsys, json):
+    annif("docs", json)
+    written(v_tsv="".join(f"<http://{one}>\t{one}\n" for one in "abc"))
+    names = ("--labels", "v.tsv")
+    found, _ = value(capsys, "docs", "docs", *names, "-k", "1", "2", "--metrics", "P", "R")
+    assert found == {"P@1": 0.5, "P@2": 0.5, "R@1": 0.25, "R@2": 0.75}
+    assert main(["explain", "0.5", "docs", "docs", *names, "-k", "1"]) == 0
+    assert main(["judge", "sample", "docs", "docs", *names, "--out", "s.csv", "-n", "2"]) == 0
+    from xcrepro.tools.reports.given import collect
+
+    given = collect("docs", "docs", label_names="v.tsv")
+    assert given.models == ["docs"]
+    assert xc.metrics.precision(given.truth, given.first("docs"), 1)[0] == 0.5
+
+
+def test_documents_of_both_kinds_and_subjects_at_two_places(here, capsys):
+    annif("docs", True)
+    Path("docs/d2.txt").write_text("x")
+    Path("docs/d2.tsv").write_text("<http://c>\tc\n")
+    written(v_tsv="".join(f"<http://{one}>\t{one}\n" for one in "abc"))
+    assert value(capsys, "docs", "docs", "--labels", "v.tsv", "-k", "1", "--metrics", "P")[0] == {
+        "P@1": pytest.approx(1 / 3)
+    }
+    Path("docs/d1.key").write_text("a\n")
+    with damaged("d1.json"):
+        formats.read_truth("docs", label_names=read_label_names("v.tsv"))
+    Path("docs/d1.key").unlink()
+    Path("docs/d1.txt").write_text("x")
+    with damaged("docs"):
+        formats.read_truth("docs", label_names=read_label_names("v.tsv"))
+    Path("docs/d1.txt").unlink()
+    Path("docs/d1.json").write_text("[1]")
+    with damaged("d1.json"):
+        formats.read_truth("docs", label_names=read_label_names("v.tsv"))
+
+
+# ---------------------------------------------------------------- rows on one side
+
+
+@pytest.fixture
+def one_sided(here):
+    """Ten rows predicted, the first two judged and right."""
+    lines = [f"q{row} Q0 {row % 3} 1 0.9 t\n" for row in range(10)]
+    written(q_txt="q0 0 0 1\nq1 0 1 1\n", r_run="".join(lines), rows_txt="".join(f"q{row}\n" for row in range(10)))
+    return here
+
+
+def test_judged_rows_only_is_what_trec_eval_has(one_sided, capsys):
+    given = ("q.txt", "r.run", "--n-labels", "3", "-k", "1", "--metrics", "P")
+    assert main(["evaluate", *given]) == 2
+    assert "--judged-only" in capsys.readouterr().err
+    found, said = value(capsys, *given, "--judged-only")
+    assert found == {"P@1": 1.0}
+    assert "2 of 10" in said
+    assert "8 left out" in said
+    found, said = value(capsys, *given, "--rows", "rows.txt")
+    assert found == {"P@1": 0.2}
+    assert "warning: 8 of 10 rows, most of them, have no relevant label" in said
+    assert "P@1 = 1.000000" in said
+    found, said = value(capsys, *given, "--rows", "rows.txt", "--judged-only")
+    assert found == {"P@1": 1.0}
+
+
+def test_a_judged_row_with_nothing_relevant_is_judged(one_sided, capsys):
+    Path("q.txt").write_text("q0 0 0 1\nq1 0 2 0\n")
+    for rows in ((), ("--rows", "rows.txt")):
+        found, _ = value(
+            capsys, "q.txt", "r.run", "--n-labels", "3", "-k", "1", "--metrics", "P", "--judged-only", *rows
+        )
+        assert found == {"P@1": 0.5}
+
+
+def test_rows_of_a_matrix_without_labels_can_be_left_out(here, capsys):
+    save_npz("Y.npz", csr_matrix(np.array([[1, 0], [0, 0], [0, 1], [0, 0]], np.float32)))
+    np.save("S.npy", np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]))
+    assert value(capsys, "Y.npz", "S.npy", "-k", "1", "--metrics", "P")[0] == {"P@1": 0.25}
+    found, said = value(capsys, "Y.npz", "S.npy", "-k", "1", "--metrics", "P", "--judged-only")
+    assert found == {"P@1": 0.5}
+    assert "2 of 4" in said
+
+
+def test_a_filter_follows_the_rows_that_are_left(here):
+    from xcrepro.core.formats import reader
+
+    Y = csr_matrix(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]], np.float32))
+    save_npz("S.npz", csr_matrix(np.array([[1, 2, 3], [3, 2, 1], [1, 2, 3], [1, 2, 3]], np.float32)))
+    Path("f.txt").write_text("\ufeff0 2\n1 0\n3 2\n", encoding="utf-8")
+    found = reader.read(Y, {"m": "S.npz"}, k=1, exclude="f.txt", judged_only=True)
+    assert found.tops["m"].ids.tolist() == [[1], [1]]
+    assert [part.tolist() for part in found.exclude] == [[0, 1], [0, 2]]
+
+
+# ---------------------------------------------------------------- counted, and not in silence
+
+
+def test_scattered_rows_without_predictions_are_counted(here, capsys):
+    rng = np.random.default_rng(0)
+    save_npz("Y.npz", csr_matrix(np.eye(5, dtype=np.float32)[rng.integers(0, 5, 60)]))
+    truth = formats.read_truth("Y.npz").indices
+    kept = [row for row in range(60) if row % 6]
+    written(r_run="".join(f"{row} Q0 {truth[row] if row % 5 else 4 - truth[row]} 1 0.9 t\n" for row in kept))
+    right = sum(1 for row in kept if row % 5 or truth[row] == 2)
+    found, said = value(capsys, "Y.npz", "r.run", "-k", "1", "--metrics", "P")
+    assert found == {"P@1": pytest.approx(right / 60)}
+    assert (
+        f"10 of 60 rows have no prediction; each counts as a miss (over the other 50: P@1 = {right / 50:.6f})" in said
+    )
+
+
+def test_fewer_places_than_k_are_counted(here, capsys):
+    save_npz("Y.npz", csr_matrix(np.ones((3, 4), np.float32)))
+    written(p_json="[[0, 1, 2], [1], [2, 3, 0]]")
+    found, said = value(capsys, "Y.npz", "p.json", "-k", "3", "--metrics", "P", "--from", "lists")
+    assert found == {"P@3": pytest.approx(7 / 9)}
+    assert "1 of 3 rows have fewer than 3 predictions" in said
+    assert "over the 2 that have 3: P@3 = 1.000000" in said
+
+
+@pytest.mark.parametrize(("unknown", "recall", "n_labels"), [("drop", 1.0, 3), ("count", 0.75, 4)])
+def test_labels_outside_the_vocabulary(here, capsys, unknown, recall, n_labels):
+    written(t_jsonl='{"labels": ["a", "x"]}\n{"labels": ["b"]}\n', n_txt=NAMES)
+    written(p_jsonl='{"labels": ["a"], "scores": [0.9]}\n{"labels": ["b"], "scores": [0.7]}\n')
+    given = ("t.jsonl", "p.jsonl", "--labels", "n.txt", "-k", "1", "--metrics", "P", "R")
+    assert main(["evaluate", *given]) == 2
+    assert "--unknown" in capsys.readouterr().err
+    found, said = value(capsys, *given, "--unknown", unknown)
+    assert found == {"P@1": 1.0, "R@1": recall}
+    assert "1 of 3 relevant pairs (33.3 %), 1 labels" in said
+    assert "x" in said
+    from xcrepro.core.formats import reader
+
+    assert reader.read("t.jsonl", ["p.jsonl"], label_names=["a", "b", "c"], unknown=unknown).truth.shape == (
+        2,
+        n_labels,
+    )
+
+
+def test_predicted_labels_outside_the_vocabulary_keep_their_place_or_do_not(here, capsys):
+    written(t_jsonl='{"labels": ["a"]}\n{"labels": ["b"]}\n', n_txt=NAMES)
+    written(p_jsonl='{"labels": ["x", "a"], "scores": [0.9, 0.5]}\n{"labels": ["b", "y"], "scores": [0.7, 0.1]}\n')
+    given = ("t.jsonl", "p.jsonl", "--labels", "n.txt", "-k", "1", "2", "--metrics", "P")
+    assert value(capsys, *given, "--unknown", "drop")[0] == {"P@1": 1.0, "P@2": 0.5}
+    found, said = value(capsys, *given, "--unknown", "count")
+    assert found == {"P@1": 0.5, "P@2": 0.5}
+    assert "2 of 4 predictions (50.0 %), 2 labels" in said
+
+
+def test_the_nearest_name_is_shown(here, capsys):
+    written(t_jsonl='{"labels": ["Black  Cats"]}\n', n_txt="black cats\ndogs\n")
+    assert main(["evaluate", "t.jsonl", "t.jsonl", "--labels", "n.txt"]) == 2
+    assert "Did you mean 'black cats'?" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- an order said twice
+
+
+@pytest.mark.parametrize(
+    ("scores", "ranks", "odd"),
+    [
+        (range(10, 0, -1), range(1, 11), 0),
+        (range(10, 0, -1), [0] * 10, 0),
+        ([0.5] * 10, range(1, 11), 0),
+        (range(10), range(10), 4),
+        ([9, 8, 7, 6, 5, 4, 3, 1, 2, 0], range(10), 4),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["run", "csv"])
+def test_ranks_are_held_to_scores_in_the_whole_file(here, scores, ranks, odd, suffix):
+    lines = list(zip(range(10), scores, ranks, strict=True))
+    if suffix == "run":
+        text = "".join(f"{row} Q0 {label} {rank} {score} t\n" for row in range(4) for label, score, rank in lines)
+    else:
+        cells = (f"{row},{label},{rank},{score}\n" for row in range(4) for label, score, rank in lines)
+        text = "row,label,rank,score\n" + "".join(cells)
+    Path(f"r.{suffix}").write_text(text)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        formats.read_predictions(f"r.{suffix}", k=3, n_labels=10)
+    assert [f"in {odd} of 4 rows" in str(one.message) for one in seen] == [True] * bool(odd)
+    top = formats.read_predictions(f"r.{suffix}", k=3, n_labels=10, by_rank=True)
+    assert top.ids.tolist() == [[label for label, _, _ in sorted(lines, key=lambda line: line[2])][:3]] * 4
+
+
+# ---------------------------------------------------------------- IR people's files
+
+
+@pytest.mark.parametrize("head", ["", "# made by hand\n", "\n#\n"])
+@pytest.mark.parametrize(("second", "tag"), [("Q0", "t"), ("0", "t"), ("E2", "R1")])
+def test_files_of_trec_as_people_have_them(here, capsys, head, second, tag):
+    written(q_txt=head + "q1 0 d1 1\nq2 0 d2 1\n")
+    written(r_run=head + f"q1 {second}  d1  1   4.3 {tag}\nq2 {second} d1 1 4.2 {tag}\n")
+    found, said = value(capsys, "q.txt", "r.run", "-k", "1", "--metrics", "P")
+    assert found == {"P@1": 0.5}
+    assert "no list of names was given; the 2" in said
+
+
+def test_names_that_come_along_are_counted_up_to_the_number_that_is_given(here, capsys):
+    written(q_txt="q1 0 d1 1\n", r_run="q1 Q0 d2 1 0.5 t\nq1 Q0 d1 2 0.4 t\n")
+    found, _ = value(capsys, "q.txt", "r.run", "-k", "2", "--metrics", "coverage", "--n-labels", "4")
+    assert found == {"coverage@2": 0.25}
+    assert main(["evaluate", "q.txt", "r.run", "--n-labels", "1"]) == 2
+
+
+# ---------------------------------------------------------------- JSON lines
+
+
+def test_json_lines_with_blank_lines_and_without_row_ids(here, capsys):
+    written(
+        q_txt="0 0 0 1\n1 0 1 1\n", p_jsonl='{"labels": [0], "scores": [0.9]}\n\n{"labels": [1], "scores": [0.8]}\n\n'
+    )
+    assert value(capsys, "q.txt", "p.jsonl", "--n-labels", "2", "-k", "1", "--metrics", "P")[0] == {"P@1": 1.0}
+    written(p_jsonl='{"row": "1", "labels": [1], "scores": [0.9]}\n{"labels": [0], "scores": [0.8]}\n')
+    assert main(["evaluate", "q.txt", "p.jsonl", "--n-labels", "2"]) == 2  # some with and some without

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 
 import xcrepro
 from xcrepro.core import extras
-from xcrepro.core.errors import XCError, system_fault
+from xcrepro.core.errors import DataWarning, XCError, in_shell, system_fault
 from xcrepro.tools import commands
 
 
@@ -20,11 +22,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             arguments = _parser().parse_args(argv)
-            return arguments.command(arguments)
+            with _warnings_said():
+                return arguments.command(arguments)
         finally:
             sys.stdout.flush()  # here, where a fault in it is caught
     except XCError as error:
-        print(f"xcrepro: {error}", file=sys.stderr)
+        print(f"xcrepro: {in_shell(error)}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         name = (error.name or "").partition(".")[0]
@@ -45,6 +48,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("xcrepro: interrupted; what is done stays done", file=sys.stderr)
         return 130
+
+
+@contextlib.contextmanager
+def _warnings_said() -> Iterator[None]:
+    """Warnings about data as lines of text, and not with the place in our code."""
+    shown = warnings.showwarning
+
+    def say(message, category, *rest, **more) -> None:
+        if issubclass(category, DataWarning):
+            print(f"warning: {in_shell(message)}", file=sys.stderr)
+        else:
+            shown(message, category, *rest, **more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = say
+        yield
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -295,6 +295,40 @@ def test_save_and_load_keep_every_bit(top, tmp_path):
         top.save(tmp_path / "p.txt")
 
 
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.floats(width=32, allow_nan=False), min_size=4, max_size=4), min_size=0, max_size=6))
+def test_a_small_file_keeps_every_bit(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("small") / "p.npz"
+    scores = np.array(rows, np.float32).reshape(-1, 4)
+    top = xc.TopK.from_scores(scores, 4)  # -0, infinities and what is not predicted among them
+    top.save(path, small=True)
+    assert naive.same_bits(xc.TopK.load(path), top)
+    first = path.read_bytes()
+    top.save(path, small=True)
+    assert path.read_bytes() == first
+
+
+def test_a_small_file_is_smaller_and_held_to_its_form(tmp_path):
+    scores = np.random.default_rng(0).random((500, 300), np.float32) ** 4
+    top = xc.TopK.from_scores(scores, 100)
+    top.save(tmp_path / "p.npz")
+    top.save(tmp_path / "small.npz", small=True)
+    assert (tmp_path / "small.npz").stat().st_size < 0.8 * (tmp_path / "p.npz").stat().st_size
+    stored = dict(np.load(tmp_path / "small.npz"))
+    for steps in (
+        stored["steps"][:3],
+        stored["steps"][:, :, :50],
+        stored["steps"].astype(np.int16),
+        stored["steps"][0],
+    ):
+        np.savez(tmp_path / "other.npz", **stored | {"steps": steps})
+        with damaged("other.npz"):
+            xc.TopK.load(tmp_path / "other.npz")
+    np.savez(tmp_path / "other.npz", **stored | {"steps": stored["steps"] ^ np.uint8(0x80)})  # scores that do not fall
+    with damaged("other.npz"):
+        xc.TopK.load(tmp_path / "other.npz")
+
+
 def test_load_keeps_an_order_finer_than_float32(tmp_path):
     top = xc.TopK.from_scores(np.array([[0.5, 0.5 + 1e-12]]), 2)
     top.save(tmp_path / "p.npz")

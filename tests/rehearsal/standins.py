@@ -176,6 +176,14 @@ def archive(name: str, shape: Shape | None = None, seed: int = 0) -> bytes:
     return out.getvalue()
 
 
+def padded(archive: bytes, size: int) -> bytes:
+    """An archive with one more member, of so many bytes that do not pack."""
+    out = io.BytesIO(archive)
+    with zipfile.ZipFile(out, "a") as bundle:
+        bundle.writestr("padding.bin", np.random.default_rng(size).bytes(size))
+    return out.getvalue()
+
+
 def put(name: str, cache: Path, shape: Shape | None = None, seed: int = 0) -> Path:
     """The archive where ``xcrepro fetch`` looks for one that somebody saved by hand."""
     path = cache / "datasets" / f"{name}.zip"

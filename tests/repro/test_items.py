@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import types
 
 import pandas as pd
@@ -139,6 +140,7 @@ def committed(listed):
     item.save_figure(draw(TABLE), TABLE)
     item.save_table(TABLE, part="t")
     item.check(TABLE, "checked")
+    (listed.root / "constraints.txt").touch()  # a clone
     return listed.root / "figures" / "demo"
 
 
@@ -207,6 +209,25 @@ def test_a_committed_table_that_is_damaged_differs(committed, monkeypatch, damag
         (committed / f"{name}.csv").write_bytes(damage)
         with pytest.raises(repro.same.NotTheSame, match=rf"{name}\.csv: line"):
             save()
+
+
+def test_a_readers_own_folder_gets_what_is_drawn_whatever_the_versions(committed, listed, monkeypatch):
+    """A wheel with today's libraries said "ok" and wrote nothing, neither the first time nor, with new numbers, the second."""
+    monkeypatch.setattr(repro.same, "elsewhere", lambda: ("numpy 9, committed with 2",))
+    (listed.root / "constraints.txt").unlink()
+    monkeypatch.setattr(paths, "_BROUGHT", listed.root / "wheel")
+    shutil.copytree(listed.root / "figures", listed.root / "wheel" / "figures")
+    shutil.rmtree(listed.root / "figures")
+    for number in (0.5, 0.25):
+        table = TABLE.assign(P=[number, 1 / 3])
+        item = of()
+        item.save_figure(draw(table), table)
+        item.save_table(table, part="t")
+        item.check(table, "checked")
+        assert {path.name for path in committed.iterdir()} == {
+            "one.csv", "one.png", "one.svg", "one-t.csv", "one-t.md", "one-t.tex", "one-checked.csv"
+        }  # fmt: skip
+        assert all(f"1,{number:g}" in (committed / f"one{part}.csv").read_text() for part in ("", "-t", "-checked"))
 
 
 def test_a_picture_is_drawn_anew_when_its_data_or_its_code_changed(committed, monkeypatch, tmp_path):

@@ -157,6 +157,22 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert "demo/good: 4 values equal" in notebooks.text(notebooks.code_cells(notebook)[1]["outputs"][0]["text"])
 
 
+def test_a_notebook_that_an_editor_saved_with_its_own_kernel_runs_here(project):
+    """VS Code and conda note a kernel's name; it may be of no kernel, or of one with another Python."""
+    path = project.add(
+        "saved", f"import sys, pathlib\n_ = pathlib.Path({str(project.root / 'python')!r}).write_text(sys.executable)"
+    )
+    saved = json.loads(path.read_text())
+    saved["metadata"]["kernelspec"] = {
+        "display_name": ".venv (3.11.9)",
+        "name": "conda-env-xc-py",
+        "language": "python",
+    }
+    path.write_text(json.dumps(saved))
+    assert [one.outcome for one in runner.run("demo/saved").results] == ["ok"]
+    assert Path((project.root / "python").read_text()).samefile(sys.executable)
+
+
 def test_what_takes_longest_with_all_that_waits_for_it_starts_first(project, capsys, monkeypatch, tmp_path):
     for name, keys in {
         "quick": {},

@@ -7,6 +7,7 @@ does not know this package still catches them.
 from __future__ import annotations
 
 import os
+import re
 
 _LONGEST = 1000
 """Characters of a file, or of an argument, that a message shows at most."""
@@ -62,6 +63,50 @@ def _data_error(path: str, found: str, expected: str, line: int | None, do: str)
 
 class DataMissing(XCError, FileNotFoundError):
     """Data is not on this machine and cannot be fetched; the message says which file to put where."""
+
+
+_OF_TRAIN = "--train-truth", "training labels, from which they are counted"
+_IN_SHELL = {
+    "inverse_propensity": _OF_TRAIN,
+    "label_counts": _OF_TRAIN,
+    "train_truth": ("--train-truth", ""),
+    "Y_train": ("--train-truth", ""),
+    "label_names": ("--labels", ""),
+    "row_ids": ("--rows", ""),
+    "n_labels": ("--n-labels", ""),
+    "ks": ("-k", ""),
+    "one": ("--fractions", "the numbers are fractions, not percent"),
+}
+"""Arguments that a command has as an option, and what to do that Python says otherwise."""
+_OPTION = re.compile(r"(--?[a-z][a-z-]*(?: [A-Z]+| [a-z]+(?:\|[a-z]+)+)?)(?: \([a-z_]+=[^()]*\)|, [a-z_]+=(?=[,)]))")
+_CALLS = (
+    (re.compile(r"help\(xcrepro\.data\.registry\)"), "docs/own_dataset.md"),
+    (re.compile(r"xcrepro\.data\.registry\.names\(\) lists them"), "`xcrepro fetch --list` lists them"),
+    (re.compile(r"[Tt]hen say one_based=True"), "Then say --one-based"),
+    (re.compile(r"fractions with one=1"), "fractions with --fractions"),
+)
+"""Hints for Python, and what to type in a shell."""
+
+
+def in_shell(said: object) -> str:
+    """A message as somebody at a command line needs it: with options in place of Python's arguments.
+
+    >>> in_shell("q.txt: found row d1, expected a row number, from 0. Name the file (--rows, row_ids=)")
+    'q.txt: found row d1, expected a row number, from 0. Name the file (--rows)'
+    >>> in_shell(ArgumentError("inverse_propensity", "must be given for PSP", None, "propensity.inverse(label_counts)"))
+    '--train-truth must be given for PSP; got None: training labels, from which they are counted'
+    """
+    if isinstance(said, ArgumentError) and said.argument in _IN_SHELL:
+        option, do = _IN_SHELL[said.argument]
+        said = ArgumentError(option, said.rule, said.got, do or said.do)
+    text = str(said)
+    for hint, typed in _CALLS:
+        text = hint.sub(typed, text)
+    return _OPTION.sub(r"\1", text)
+
+
+class DataWarning(UserWarning):
+    """Something about a file or a result that does not stop anybody and should not go unseen."""
 
 
 def system_fault(error: OSError) -> str:

@@ -40,6 +40,11 @@ def project_root() -> Path:
     return _CLONE if _BROUGHT == _CLONE else cache_dir() / "project"
 
 
+def is_clone(root: Path | None = None) -> bool:
+    """Whether a project is a clone, with what is committed in it, and not a folder that ``xcrepro start`` made."""
+    return ((project_root() if root is None else root) / "constraints.txt").is_file()
+
+
 def committed(name: str, root: Path | None = None) -> Path:
     """Where a committed file or folder is read: in the project, or, if that has none, in what the installation brings."""
     own = (project_root() if root is None else root) / name

@@ -16,6 +16,7 @@ What the field's tools hand over differs, and so do their answers at the edges. 
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -352,7 +353,7 @@ class TopK:
     ) -> TopK:
         """Read predictions from a file, whatever it is:
 
-        - ``.npz`` that :meth:`save` wrote;
+        - ``.npz`` that :meth:`save` wrote, small or not;
         - ``.npz`` of a SciPy sparse score matrix (pyxclib, PECOS ``Yt_pred.npz``, Renee, LightXML);
         - ``.npz`` of the calibration@k authors (see :meth:`from_calibration_npz`);
         - a score matrix as text (header ``n L``, then ``label:score``), also ``.gz`` (the repository's ``score_mat.txt``).
@@ -397,6 +398,8 @@ class TopK:
         if exclude is not None:
             got, do = f"{path.name}, which holds rankings", "filter when making the TopK"
             raise ArgumentError("exclude", "goes with a score matrix", got, do)
+        if {"ids", "steps", "n_labels"} <= set(stored):
+            stored = _unpacked(path, stored)
         if {"ids", "scores", "n_labels"} <= set(stored):
             top = _read_saved(path, stored)
         elif "prediction_ids" in stored:
@@ -406,13 +409,16 @@ class TopK:
             raise DataError(path, f"arrays {sorted(stored)}", f"those of {forms}")
         return top if k is None else top.head(k)
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike, *, small: bool = False) -> None:
         """Write ``ids``, ``scores`` and ``n_labels`` to an ``.npz`` file, whole or not at all.
 
         Parameters
         ----------
         path : path_like
             It ends in ``.npz``.
+        small : bool
+            A file of about 70 % of the size, which takes longer to write and read: it holds ``steps`` in place of the scores,
+            how far each is below the one before it, as bytes, and is packed by LZMA. :meth:`load` gives the same bits.
 
         Raises
         ------
@@ -420,7 +426,16 @@ class TopK:
             For another ending.
         """
         with atomic_path(_npz_name(path)) as part:
-            np.savez_compressed(part, ids=self.ids, scores=self.scores, n_labels=np.int64(self.n_labels))
+            if not small:
+                np.savez_compressed(part, ids=self.ids, scores=self.scores, n_labels=np.int64(self.n_labels))
+                return
+            arrays = {"ids": self.ids, "steps": _packed(self.scores), "n_labels": np.array(self.n_labels, np.int64)}
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_LZMA) as file:
+                for name, array in arrays.items():
+                    about = zipfile.ZipInfo(f"{name}.npy")  # of no date
+                    about.compress_type = zipfile.ZIP_LZMA
+                    with file.open(about, "w") as member:
+                        np.lib.format.write_array(member, array, allow_pickle=False)
 
     @classmethod
     def from_calibration_npz(cls, path: str | os.PathLike, n_labels: int | None = None) -> TopK:
@@ -686,6 +701,30 @@ def _thresholds(threshold, top: TopK) -> np.ndarray:
             raise ArgumentError("threshold", f"must lie in the range of the scores, {low:g} to {high:g}", got, do)
     with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
         return each.astype(np.float32)
+
+
+def _packed(scores: np.ndarray) -> np.ndarray:
+    """Each score's distance from the one before it in its row, in float32's own order, as four planes of bytes."""
+    bits = np.ascontiguousarray(scores).view(np.int32)
+    ordered = (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).view(np.uint32)  # rises where the scores rise
+    steps = ordered.copy()
+    steps[:, 1:] = ordered[:, :-1] - ordered[:, 1:]  # modulo 2**32
+    return np.ascontiguousarray(np.moveaxis(steps[..., None].astype("<u4").view(np.uint8), 2, 0))
+
+
+def _unpacked(path: Path, stored: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a file of :meth:`TopK.save`, its scores put together again."""
+    planes = stored["steps"]
+    if planes.dtype != np.uint8 or planes.shape != (4, *stored["ids"].shape) or planes.ndim != 3:
+        expected = f"bytes (4, {', '.join(map(str, stored['ids'].shape))})"
+        raise DataError(
+            path, f"steps of shape {planes.shape}, {planes.dtype}", expected, do="Save the predictions again"
+        )
+    steps = np.ascontiguousarray(np.moveaxis(planes, 0, 2)).view("<u4")[..., 0].astype(np.uint32)
+    ordered = steps.copy()
+    ordered[:, 1:] = steps[:, :1] - np.cumsum(steps[:, 1:], axis=1, dtype=np.uint32)
+    bits = ordered.view(np.int32)
+    return stored | {"scores": (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).view(np.float32)}
 
 
 def _npz_name(path: str | os.PathLike) -> Path:

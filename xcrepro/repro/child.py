@@ -32,6 +32,8 @@ def main() -> int:
     sys.modules.setdefault("rfc3987_syntax", None)
     from papermill.cli import papermill
 
+    # This environment's Python, whatever kernel an editor has noted in the notebook.
+    sys.argv += ["-k", "python3"]
     papermill(prog_name="papermill")  # ends the process
     return 0
 

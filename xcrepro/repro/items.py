@@ -114,7 +114,8 @@ class Item:
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
         # Where the data are from may be said by save_figure or save_table, which write the same file.
-        if not file.is_file() or tables.without_origin(file.read_text(encoding="utf-8", errors="replace")) != text:
+        own = self.folder / self._file(part, ".csv")
+        if not own.is_file() or tables.without_origin(file.read_text(encoding="utf-8", errors="replace")) != text:
             differs = self._write(
                 {".csv": tables.csv_text(tables.with_origin(table, self.origin), True).encode()}, part
             )
@@ -226,7 +227,13 @@ class Item:
         accepts = os.environ.get("XCREPRO_ACCEPT") == self.entry.id
         if os.environ.get("XCREPRO_FIGURES"):
             paths.write_together({files[suffix]: content for suffix, content in contents.items()})
-        elif accepts or not same.elsewhere() or not all(self._committed(part, suffix).is_file() for suffix in contents):
+        elif (
+            accepts
+            or not same.elsewhere()
+            or not paths.is_clone()
+            or not all(file.is_file() for file in files.values())
+        ):
+            # With other libraries a clone's files stay as they are; a reader's own folder gets what was drawn.
             chosen = [suffix for suffix, file in files.items() if suffix in differs or not file.is_file()]
             paths.write_together({files[suffix]: contents[suffix] for suffix in chosen})
         if not differs or accepts:

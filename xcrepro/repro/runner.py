@@ -341,6 +341,9 @@ class _Scheduler:
             kept = items_.folder(False)
             kept = kept if "XCREPRO_FIGURES" in os.environ else kept / items_.own_name(job.entry, job.values)
             other = [*other, f"its notebook: {child.executed}", f"its figures and tables: {kept / name}*"]
+        if not fault and job.official and same.elsewhere() and not paths.is_clone(self.root):
+            place = stamps.short(Path.cwd(), items_.folder(True))
+            other = [*other, f"its figures and tables: {place}/{name}*, made with {'; '.join(same.elsewhere())}"]
         said = (*moved, *other, *(f"drawn with other bytes: {text}" for text in notes.get("redrawn", [])))
         self._record(Result(name, outcome, why, time.monotonic() - child.began, child.executed, said))
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.sparse import csr_array, csr_matrix, save_npz, vstack
 
 import xcrepro as xc
 from tests.refused import damaged, refused
+from tests.rehearsal import standins
 from xcrepro.core.data.dataset import Split
 from xcrepro.core.data.load import compare, fetch, load, statistics
 from xcrepro.core.data.read import read_xc
@@ -197,6 +199,55 @@ def test_incomplete_folders(tmp_path, files):
     with pytest.raises(DataMissing, match=r"Wanted: train\.txt") as caught:
         mine(put(tmp_path, files))
     assert all(name in str(caught.value) for name in files)
+
+
+EURLEX = standins.Shape(15_449, 3_865, 300, 3_956, 102_741)
+ROWS = "\n".join(["0 0:1"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"Bibtex_data.txt": f"7395 1836 159\n{ROWS}", "Bibtex_trSplit.txt": "1"}, ("*_tstSplit.txt", "'bibtex'")),
+        ({"a/eurlex_train.txt": f"15539 5000 3993\n{ROWS}"}, ("*_test.txt", "'eurlex-4k'")),
+        ({"trn_X_Xf.txt": "485176 66666", "trn_X_Y.txt": "485176 670091"}, ("tst_X_Y.txt", "'amazontitles-670k'")),
+        ({"trn_X_Xf.txt": "7 7"}, ("trn_X_Y.txt",)),
+        ({"b/trn.json.gz": "{}", "b/tst.json.gz": "{}"}, ("raw text", "vectorize")),
+    ],
+)
+def test_what_is_missing_is_named_and_what_the_rest_may_be(tmp_path, files, named):
+    for name, text in files.items():
+        put((tmp_path / name).parent, {Path(name).name: text})
+    with pytest.raises(DataMissing) as caught:
+        mine(tmp_path)
+    for words in (*named, Path(next(iter(files))).name):
+        assert words in str(caught.value)
+    assert ("nearest" in str(caught.value)) == any("'" in words for words in named)
+
+
+def test_both_formats_in_a_folder_are_named_with_what_each_may_be(tmp_path):
+    old = {"train.txt": f"15539 5000 3993\n{ROWS}", "test.txt": f"3809 5000 3993\n{ROWS}"}
+    with pytest.raises(DataError, match="more than one dataset") as caught:
+        mine(put(tmp_path, old | SPLIT | {"trn_X_Xf.txt": "294805 40000"}))
+    for words in ("train.txt is nearest to 'eurlex-4k'", "trn_X_Xf.txt is nearest to 'lf-amazontitles-131k'"):
+        assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        (EURLEX, "check='calibration:table3'"),
+        (replace(EURLEX, n_train=15_511, n_labels=3_950), "nearest to 'eurlex-4k'"),
+        (standins.Shape(4_880, 2_515, 1_836, 159, 17_760), "of 'bibtex'"),
+    ],
+)
+def test_a_wrong_archive_or_version_is_named(tmp_path, monkeypatch, shape, words):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    standins.put("eurlex-4k", tmp_path, shape)
+    with pytest.raises(DataError) as caught:
+        fetch("eurlex-4k", progress=False)
+    assert words in str(caught.value)
+    assert [path.name for path in (tmp_path / "datasets").iterdir()] == ["eurlex-4k.zip"]
 
 
 def test_no_folder(tmp_path):

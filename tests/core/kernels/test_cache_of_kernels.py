@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import pty
+import resource
 import shutil
 import subprocess
 import sys
+
+import pytest
 
 CHILD = """
 import numba, numpy as np
@@ -100,3 +103,68 @@ def test_a_person_is_told_once_that_it_compiles(tmp_path):
             told.append(0)
         os.close(ours)
     assert told == [1, 0]
+
+
+def emptied(content: bytes) -> bytes:
+    return b""
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def foreign(content: bytes) -> bytes:
+    return b"\x80\x04K\x01." * 40
+
+
+def another_byte(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.fixture(scope="module")
+def compiled(root, tmp_path_factory):
+    """A cache that holds both kernels, and what they compute."""
+    cache = tmp_path_factory.mktemp("compiled")
+    values, hits, _ = run(root, cache)
+    assert hits == 0
+    return cache, values
+
+
+@pytest.mark.parametrize("damage", [emptied, cut, foreign, another_byte])
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_what_cannot_be_read_is_compiled_anew_once(root, tmp_path, compiled, ending, damage):
+    """numba#10434: an index that a crash left empty ends every later call."""
+    cache, values = tmp_path / "cache", compiled[1]
+    shutil.copytree(compiled[0], cache)
+    for file in cache.glob(f"*/*{ending}"):
+        file.write_bytes(damage(file.read_bytes()))
+    first = run(root, cache)
+    assert first[:2] == (values, 0)
+    assert run(root, cache)[:2] == (values, 2)  # mended
+
+
+def test_a_reader_is_told_in_one_line(root, tmp_path, compiled):
+    cache = tmp_path / "cache"
+    shutil.copytree(compiled[0], cache)
+    for file in cache.glob("*/*.nbi"):
+        file.write_bytes(b"")
+    env = {**os.environ, "PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(cache)}
+    said = subprocess.run([sys.executable, "-c", CHILD], env=env, capture_output=True, text=True, check=True).stderr
+    assert [line for line in said.splitlines() if "compiled anew" in line and str(cache) in line] == [
+        said.splitlines()[0]
+    ]
+
+
+def small_files() -> None:
+    """No file may be larger than 64 bytes: as on a full disk, what is written fails half-way."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+
+def test_what_cannot_be_kept_is_used_all_the_same(root, tmp_path, compiled):
+    env = {**os.environ, "PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD], env=env, capture_output=True, text=True, preexec_fn=small_files, check=True
+    )
+    assert done.stdout.partition("|")[0] == compiled[1]
+    assert done.stderr.count("cannot be kept") == 1

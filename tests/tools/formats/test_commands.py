@@ -59,7 +59,7 @@ def test_truth_and_run_meet_by_their_names(files, capsys):
     assert main(["evaluate", "t.csv", "p.csv", "-k", "1", "--labels", "names.txt", "--csv"]) == 2
     printed = capsys.readouterr().err
     assert f"expected one of the {len(learnt)} row ids" in printed
-    assert "--rows (row_ids=) names all, also those without labels" in printed
+    assert "--rows names all, also those without labels" in printed
     assert main(["evaluate", "t.csv", "p.csv", "-k", "1", "--csv", *names]) == 0
     expected = evaluate(truth, top, 1)
     assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
@@ -87,7 +87,7 @@ def test_label_names_are_kept(files, capsys, tmp_path):
         ),
         (["truth.txt", "a.pdf"], "target must be of a format that holds truth or predictions or features"),
         (["top.npz", "a.arff"], "target must be of a format that holds predictions; got the ending of 'a.arff'"),
-        (["top.npz", "a.run", "--rows", "names.txt"], "row_ids must fit what is written, 12; got 6"),
+        (["top.npz", "a.run", "--rows", "names.txt"], "--rows must fit what is written, 12; got 6"),
         (["top.npz", "a.run", "--labels", "names.txt"], "must have no blanks in a TREC file"),
         (["top.npz", "top.npz"], "target must be another file than the source"),
         (["truth.txt", "a.csv", "--as", "truth", "-k", "3"], "k goes with predictions, not with truth"),

@@ -254,7 +254,7 @@ def test_the_command_line(data, tmp_path, capsys):
     xc.data.write.write_sparse(tmp_path / "scores.txt", top.to_csr())
     out = str(tmp_path / "blocks")
     given = [str(tmp_path / "truth.txt"), str(tmp_path / "scores.txt")]
-    assert main(["write-blocks", *given, "--out", out, "--rows", "256", "-k", "5"]) == 0
+    assert main(["write-blocks", *given, "--out", out, "--block-rows", "256", "-k", "5"]) == 0
     assert "3 blocks in" in capsys.readouterr().out
     assert main(["evaluate", *given, "--csv", "--train-truth", given[0]]) == 0
     wanted = capsys.readouterr().out

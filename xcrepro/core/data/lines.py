@@ -16,8 +16,6 @@ from xcrepro.core.errors import DataError
 def text_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 text file, numbered from 1: plain, gzip, or a zip archive with one member."""
     for number, line in raw_lines(path):
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -27,14 +25,15 @@ def text_lines(path: str | os.PathLike) -> Iterator[tuple[int, str]]:
 
 
 def raw_lines(path: str | os.PathLike) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file, unpacked, with their numbers from 1 and their ends; a DataError for one beyond the limit."""
+    """The lines of a file, unpacked, with their numbers from 1 and their ends, the first without a byte order mark; a DataError
+    for one beyond the limit."""
     limit, number = max_line_bytes(), 0
     with open_source(path) as stream:
         while line := stream.readline(limit + 1):
             number += 1
             if len(line) > limit:
                 raise long_line(path, number)
-            yield number, line
+            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
 def json_lines(path: str | os.PathLike) -> Iterator[tuple[int, dict]]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import math
 import os
 import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -456,7 +457,8 @@ def _find(folder: Path) -> dict[str, Path]:
     if not below:
         names = sorted(p.name for p in folder.iterdir())
         there = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "") if names else "nothing"
-        raise DataMissing(f"{folder}: no train and test files there, only {there}. Wanted: {'; or '.join(LAYOUTS)}")
+        wanted = f"Wanted: {'; or '.join(LAYOUTS)}"
+        raise DataMissing(f"{folder}: no train and test files there, only {there}. {wanted}{_incomplete(folder)}")
     return next(iter(below.values()))
 
 
@@ -480,9 +482,74 @@ def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str,
     return _find(folder)
 
 
-def _find_here(folder: Path) -> dict[str, Path] | None:
+def _fits(folder: Path) -> dict[str, list[Path]]:
+    """Role -> the files of a folder that have one of its names."""
     files = [p for p in sorted(folder.iterdir()) if p.is_file()]
-    fits = {role: [p for p in files if re.fullmatch(regex, p.name, re.IGNORECASE)] for role, regex in _NAMES.items()}
+    return {role: [p for p in files if re.fullmatch(regex, p.name, re.IGNORECASE)] for role, regex in _NAMES.items()}
+
+
+def _incomplete(folder: Path) -> str:
+    """Which files are missing beside those of a layout that lie in a folder or below it, and of which dataset these may be."""
+    for home in (folder, *(sub for sub in sorted(folder.iterdir()) if sub.is_dir())):
+        fits = _fits(home)
+        for roles in sorted(FILE_SETS, key=lambda roles: -sum(bool(fits[role]) for role in roles)):
+            there = [role for role in roles if fits[role]]
+            if there:
+                lacks = " and ".join(_EXAMPLES[role] for role in roles if not fits[role])
+                return f". Beside {fits[there[0]][0].name} there is no {lacks}{_like(fits[there[0]][0], there[0])}"
+        if texts := [p.name for p in sorted(home.iterdir()) if re.fullmatch(r".*\.json(?:\.gz)?", p.name)]:
+            return f". {texts[0]} is raw text, of which `xcrepro vectorize` makes features"
+    return ""
+
+
+_EXAMPLES = {
+    "train": "*_train.txt", "test": "*_test.txt", "train_X": "trn_X_Xf.txt", "train_Y": "trn_X_Y.txt",
+    "test_X": "tst_X_Xf.txt", "test_Y": "tst_X_Y.txt", "data": "*_data.txt", "train_rows": "*_trSplit.txt",
+    "test_rows": "*_tstSplit.txt",
+}  # fmt: skip
+_HEADERS = {
+    "train": ("n_train", "n_features", "n_labels"), "test": ("n_test", "n_features", "n_labels"),
+    "data": ("n_points", "n_features", "n_labels"), "train_X": ("n_train", "n_features"),
+    "test_X": ("n_test", "n_features"), "train_Y": ("n_train", "n_labels"), "test_Y": ("n_test", "n_labels"),
+}  # fmt: skip
+"""Role -> what the header of its file counts."""
+
+
+def _like(file: Path, role: str) -> str:
+    """Of which dataset a file may be by its header, in words; empty where it has none or is like no dataset."""
+    from xcrepro.core.data.sources import open_source
+
+    try:
+        with open_source(file) as stream:
+            numbers = [int(word) for word in stream.readline(200).split()]
+    except (XCError, OSError, ValueError):
+        return ""
+    counts = _HEADERS.get(role, ())
+    nearest = _nearest(dict(zip(counts, numbers, strict=True))) if len(numbers) == len(counts) else ""
+    return f"; by its header {file.name} is {nearest}" if nearest else ""
+
+
+def _nearest(found: Mapping[str, int | None]) -> str:
+    """The dataset of the catalogue, as a document prints it, with the most equal counts, in words; empty where none is near."""
+    best = (0, 0.0, "")
+    for entry in registry.package().values():
+        for source, row in entry.published.items():
+            printed = row | {"n_points": row["n_train"] + row["n_test"]} if {"n_train", "n_test"} <= row.keys() else row
+            both = [(number, printed[name]) for name, number in found.items() if number and name in printed]
+            equal = sum(one == two for one, two in both)
+            far = sum(abs(math.log(one / two)) for one, two in both)
+            if equal >= 2 or (len(both) > 1 and far < _NEAR * len(both)):
+                words = f"nearest to {entry.name!r} as {source} has it ({equal} of {len(both)} counts are equal)"
+                best = (-equal, far, words) if not best[2] or (-equal, far) < best[:2] else best
+    return best[2]
+
+
+_NEAR = 0.1
+"""How far counts may be from printed ones, as logarithms of their ratio."""
+
+
+def _find_here(folder: Path) -> dict[str, Path] | None:
+    fits = _fits(folder)
     whole = [roles for roles in FILE_SETS if all(fits[role] for role in roles)]
     if fits["train_X"] or fits["test_X"]:  # then labels alone are half of what is there
         whole = [roles for roles in whole if roles != ("train_Y", "test_Y")]
@@ -491,7 +558,8 @@ def _find_here(folder: Path) -> dict[str, Path] | None:
     candidates = {role: fits[role] for roles in whole for role in roles}
     if len(whole) > 1 or any(len(found) > 1 for found in candidates.values()):
         listed = "; ".join(f"{role}: {', '.join(p.name for p in found)}" for role, found in candidates.items())
-        do = "Move the others out of the folder"
+        like = "".join(dict.fromkeys(_like(found[0], role) for role, found in candidates.items()))
+        do = f"Move the others out of the folder{like}"
         raise DataError(folder, f"more than one dataset ({listed})", "one file for each", do=do)
     return {role: found[0] for role, found in candidates.items()}
 
@@ -623,10 +691,16 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], found: dict
     for other in registry.package().values():
         own = other.name == entry.name
         for document in (document for document, row in other.published.items() if _same_size(row, found)):
-            right.append(f"check={document!r}" if own else f"{document} prints these numbers of {other.name!r}")
+            right.append(
+                f"another version, which {document} prints: check={document!r}"
+                if own
+                else f"{document} prints these numbers of {other.name!r}"
+            )
+    if not right and (nearest := _nearest(found)):
+        right.append(f"these data are {nearest}")
     return (
         f"Side by side:\n{table}\nThere are two ways out:\n"
-        f"  - the right name{' (' + '; '.join(right) + ')' if right else ''}\n"
+        f"  - the right name or version{' (' + '; '.join(right) + ')' if right else ''}\n"
         f'  - a name of its own, such as "my-{entry.name}"; a {registry.FILE} beside the files says what is known about it'
     )
 

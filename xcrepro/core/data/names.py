@@ -64,9 +64,26 @@ class LabelNames:
         label = self._ids.get(text)
         return None if label is None or label < 0 else label
 
+    def near(self, text: str) -> str:
+        """The one name or code that differs from this by capitals and blanks alone; empty where there is none."""
+        found = self._loosely.get(_loose(text), "")
+        return "" if found is None else found
+
+    @cached_property
+    def _loosely(self) -> dict[str, str | None]:
+        found: dict[str, str | None] = {}
+        for text in (*self.names, *self.codes):
+            found[_loose(text)] = None if found.get(_loose(text), text) != text else text
+        return found
+
     def is_ambiguous(self, text: str) -> bool:
         """Whether two labels have this name."""
         return self._ids.get(text) == -1
+
+
+def _loose(text: str) -> str:
+    """A name without what people and programs write differently: capitals, blanks, fastText's prefix."""
+    return re.sub(r"[\s_-]+", "", text.casefold().removeprefix("__label__"))
 
 
 def read_label_names(path: str | os.PathLike, n_labels: int | None = None) -> LabelNames:

@@ -144,9 +144,9 @@ def head_of(path: str | os.PathLike) -> bytes:
     """The first bytes of a file, unpacked; as many whole lines as fit, or what there is of the first."""
     require_file(path)
     with open_source(path) as stream:
-        head = stream.read(_HEAD_BYTES)
+        head = stream.read(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
     whole, newline, _ = head.rpartition(b"\n")
-    return whole + newline if newline and len(head) == _HEAD_BYTES else head
+    return whole + newline if newline and len(head) > _HEAD_BYTES - 4 else head
 
 
 def contents(path: str | os.PathLike, format: Format) -> tuple[str, ...]:
@@ -232,16 +232,12 @@ def read_predictions(
     DataMissing, DataError, ArgumentError
         As :func:`read_truth`.
     """
-    if exclude is None:
-        return _read("predictions", path, format, index, named, k)
+    reader = detect(path) if format is None else get(format)
+    if exclude is None or reader.name not in ("xc", "npz"):
+        return _read("predictions", path, reader.name, index, named, k)
     from xcrepro.core.predictions import TopK
 
-    try:
-        return TopK.load(path, k, exclude=exclude)
-    except ArgumentError as error:
-        if error.argument != "exclude":
-            raise
-        return TopK.load(path, k)
+    return TopK.load(path, k, exclude=exclude)
 
 
 def model_name(path: str | os.PathLike) -> str:
@@ -251,11 +247,14 @@ def model_name(path: str | os.PathLike) -> str:
 
 
 def model_files(*paths: str | os.PathLike) -> dict[str, Path]:
-    """:func:`model_name` -> file of saved predictions, unread; of a folder all its files by name, but the hidden ones."""
+    """:func:`model_name` -> file of saved predictions, unread; of a folder all its files by name, but the hidden ones; a folder
+    of Annif's documents is one model's."""
+    from xcrepro.tools.formats import annif
+
     found: dict[str, Path] = {}
     for path in (Path(one).expanduser() for one in paths):
         files = [path]
-        if path.is_dir():
+        if path.is_dir() and not annif.sniff_folder(path):
             files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
         if not files or not files[0].exists():
             raise DataMissing(f"{path} holds no predictions: give a file, or a folder with a file a model")
@@ -366,7 +365,7 @@ def _function(verb: str, kind: str, format: Format, path: str | os.PathLike):
 def _index(index: Index | None, named: dict) -> Index:
     from xcrepro.core.formats.index import Index
 
-    options = ("n_labels", "label_names", "row_ids", "n_rows", "n_features")
+    options = ("n_labels", "label_names", "row_ids", "n_rows", "n_features", "unknown", "by_rank", "one_based")
     if unknown := [name for name in named if name not in options]:
         hint = did_you_mean(unknown[0], options, 1)
         raise ArgumentError(unknown[0], f"must be one of {', '.join(options)}", "another name", hint)

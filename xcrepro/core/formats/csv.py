@@ -58,9 +58,10 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """The predicted pairs, in any order."""
     entries = Entries(path, index)
-    for line, record in _records(path, "row", "label", "score"):
-        score = real(path, line, record["score"], "the score")
-        entries.add(line, index.row(path, line, record["row"]), record["label"], score)
+    for line, record in _records(path, "row", "label", "rank" if index.by_rank else "score"):
+        score = real(path, line, record.get("score", "0"), "the score")
+        rank = real(path, line, record["rank"], "the rank") if "rank" in record else None
+        entries.add(line, index.row(path, line, record["row"]), record["label"], score, rank)
     return entries.top(k)
 
 
@@ -88,7 +89,7 @@ def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[
         yield (
             line,
             {
-                name: cell.strip() if name in ("score", "relevance") else cell
+                name: cell.strip() if name in ("score", "relevance", "rank") else cell
                 for name, cell in zip(columns, cells, strict=True)
             },
         )

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import math
 import os
 import sys
+import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 import numpy as np
 from scipy import sparse
 
 from xcrepro.core.data.lines import shown
-from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.errors import ArgumentError, DataError, DataWarning
 from xcrepro.core.formats.index import Index
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
@@ -31,15 +33,43 @@ class Entries:
     def __init__(self, path: str | os.PathLike, index: Index) -> None:
         self.path, self.index = path, index
         self._rows, self._labels, self._lines = array("q"), array("q"), array("q")
-        self._scores = array("d")
+        self._scores, self._ranks = array("d"), array("d")
         self._n_rows: int | None = None
         self._by_id: bool | None = None  # does each record say which row it is?
         self._seen: set[int] = set()
 
-    def add(self, line: int | None, row: int, label: str | int, score: float = 1.0) -> None:
-        """One pair; ``row`` is a place, ``label`` what the file says."""
+    def add(
+        self,
+        line: int | None,
+        row: int | None,
+        label: str | int | None,
+        score: float = 1.0,
+        rank: float | None = None,
+    ) -> None:
+        """One pair; ``row`` is a place, ``label`` what the file says; None of what is left out. ``rank`` is a second word on
+        the order, which is held to the scores, or taken in their place."""
+        known = None if row is None or label is None else self.index.label(self.path, line, label)
+        if known is None:
+            return
+        self._add(line, row, known, score, rank)
+
+    def add_known(
+        self, row: int | None, labels: Iterable[int | None], score: float = 1.0, line: int | None = None
+    ) -> None:
+        """Pairs of a row with labels that the index has looked up."""
+        for label in labels:
+            if row is not None and label is not None:
+                self._add(line, row, label, score, None)
+
+    def _add(self, line: int | None, row: int, known: int, score: float, rank: float | None) -> None:
+        if self.index.by_rank:
+            if rank is None or math.isnan(rank):
+                raise DataError(self.path, "no rank", "a number in a column of ranks", line=line)
+            score = -rank
+        if rank is not None:
+            self._ranks.append(rank)
         self._rows.append(row)
-        self._labels.append(self.index.label(self.path, line, label))
+        self._labels.append(known)
         self._scores.append(score)
         self._lines.append(-1 if line is None else line)
 
@@ -53,17 +83,19 @@ class Entries:
             )
         self._n_rows = n
 
-    def place(self, line: int | None, place: int, row: object) -> int:
+    def place(self, line: int | None, place: int, row: object) -> int | None:
         """The row of the ``place``-th record of a file, which calls it ``row`` (None: it does not)."""
         if self._by_id is None:
-            self._by_id = self.index.has_row_ids or (self.index.learns and row is not None)
+            # A record without an id, beside a truth that has them: in order, as in formats that have no ids.
+            known = self.index.has_row_ids and not (self.index.learnt and row is None)
+            self._by_id = known or (self.index.learns and row is not None)
         if not self._by_id:
             return place
         if type(row) not in (str, int):
             do = "Leave the row ids out (--rows, row_ids=) where the file has the rows in order"
             raise DataError(self.path, f"a record with the row id {shown(row)}", "a text or a number", line=line, do=do)
         number = self.index.row(self.path, line, str(row))
-        if number in self._seen:
+        if number is not None and number in self._seen:
             raise DataError(self.path, f"row {shown(row)} again", "one record for each row", line=line)
         self._seen.add(number)
         return number
@@ -76,8 +108,29 @@ class Entries:
     def top(self, k: int | None) -> TopK:
         """The predictions, ranked; k None: all of them."""
         scores = self._csr(np.frombuffer(self._scores, np.float64))
+        self._hold_ranks()
         with of_file(self.path):
             return ranked(scores, k)
+
+    def _hold_ranks(self) -> None:
+        """Warn if a column of ranks says another order than the scores, in any place of any row."""
+        if len(self._ranks) != len(self._rows) or not len(self._rows) or self.index.by_rank:
+            return
+        parts = (self._rows, np.int64), (self._scores, np.float64), (self._ranks, np.float64)
+        rows, scores, ranks = (np.frombuffer(part, kind) for part, kind in parts)
+        order = np.lexsort((ranks, -scores, rows))
+        rows, scores, ranks = rows[order], scores[order], ranks[order]
+        said = (np.diff(rows) == 0) & (np.diff(scores) != 0) & (np.diff(ranks) != 0)
+        against = said & (np.diff(ranks) < 0)
+        if not against.any():
+            return
+        odd, every = np.unique(rows[:-1][against]), np.unique(rows[:-1][said])
+        whole = every.size - np.unique(rows[:-1][said & ~against]).size
+        text = f"{self.path}: in {odd.size:,} of {every.size:,} rows the column of ranks says another order than the scores"
+        if whole:
+            text += f", in {whole:,} the reverse, as where scores are distances or ranks and lower is better"
+        text += ". The scores were taken, as trec_eval does; --by-rank (by_rank=) takes the ranks"
+        warnings.warn(text, DataWarning, stacklevel=5)
 
     def _csr(self, scores: np.ndarray) -> sparse.csr_matrix:
         rows, labels = (np.frombuffer(part, np.int64) for part in (self._rows, self._labels))

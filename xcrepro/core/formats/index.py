@@ -6,12 +6,14 @@ import os
 import re
 from collections.abc import Sequence
 
-from xcrepro.core.arguments import whole_number
+from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.lines import shown
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS
 
+UNKNOWN = ("refuse", "drop", "count")
+"""What may become of a label that is none of those there are."""
 _WHOLE = re.compile(r"\d{1,18}", re.ASCII)
 
 
@@ -33,6 +35,17 @@ class Index:
         numbers must be 0 to n - 1 without a gap, for a row that is left out would move all behind it.
     n_features : int, optional
         Where a file does not say it.
+    unknown : {"refuse", "drop", "count"}
+        What becomes of a label that is none of those there are: an error; left out; or a label of its own, which nobody can
+        predict rightly, or which nothing makes right.
+    learn_labels : bool
+        Without ``label_names``: take names of labels as they come, if the first label is none of the whole numbers.
+    judged_only : bool
+        Leave out rows that are none of those there are, in place of an error.
+    by_rank : bool
+        Take a column of ranks for the order, and not the scores.
+    one_based : bool
+        The repository's text counts ids from 1.
 
     Attributes
     ----------
@@ -40,6 +53,12 @@ class Index:
         A file that brings names of its own sets them where there are none.
     learns : bool
         Whether row ids are still taken as they come.
+    named : set of int
+        Rows that a file has called by a name or a number.
+    left_out : dict of str to int
+        What an unknown label is called -> how often it was left out, or counted as a label of its own.
+    unjudged : set of str
+        What rows are called that were left out.
     """
 
     def __init__(
@@ -50,7 +69,20 @@ class Index:
         n_rows: int | None = None,
         learn_rows: bool = False,
         n_features: int | None = None,
+        unknown: str = "refuse",
+        learn_labels: bool = False,
+        judged_only: bool = False,
+        by_rank: bool = False,
+        one_based: bool = False,
     ) -> None:
+        self.unknown = one_of("unknown", unknown, UNKNOWN)
+        self.judged_only, self.by_rank, self.one_based = judged_only, by_rank, one_based
+        self.learns_labels = learn_labels and label_names is None
+        self.more: dict[str, int] = {}  # names that no list has -> their labels
+        self._numbered = False  # whether labels are numbers, where names could be learnt
+        self.left_out: dict[str, int] = {}
+        self.named: set[int] = set()
+        self.unjudged: set[str] = set()
         if label_names is not None and not isinstance(label_names, LabelNames):
             label_names = LabelNames(tuple(label_names))
         self.label_names = label_names
@@ -77,6 +109,11 @@ class Index:
         """Whether rows are called by ids, given or learnt."""
         return bool(self._rows) or (self._rows is not None and not self.learns)
 
+    @property
+    def learnt(self) -> bool:
+        """Whether row ids came from a file and not from the caller."""
+        return self._learnt
+
     def stop_learning(self, n_rows: int) -> None:
         """All rows are known now: there are ``n_rows``; others are refused from here on."""
         if self.learns and self._rows:
@@ -85,8 +122,32 @@ class Index:
             self._rows, self.learns = None, False
         self.n_rows = n_rows
 
-    def label(self, path: str | os.PathLike, line: int | None, text: str | int) -> int:
-        """The id of the label that a file calls ``text``, or a DataError that says why there is none."""
+    def label(self, path: str | os.PathLike, line: int | None, text: str | int) -> int | None:
+        """The id of the label that a file calls ``text``; None if it is left out; or a DataError that says why."""
+        if self.more and (label := self.more.get(str(text))) is not None:
+            if self.unknown == "count" and not self.learns_labels:
+                self.left_out[str(text)] += 1
+            return label
+        if self.learns_labels:
+            if isinstance(text, str) and (self.more or (self._number(text) is None and not self._numbered)):
+                if self.n_labels is not None and len(self.more) >= self.n_labels:
+                    found = f"label {shown(text)}, one more than {self.n_labels}"
+                    raise DataError(path, found, f"{self.n_labels} labels (--n-labels, n_labels=)", line=line)
+                return self.more.setdefault(text, len(self.more))
+            self._numbered = True
+        try:
+            return self._known(path, line, text)
+        except DataError:
+            ambiguous = self.label_names is not None and isinstance(text, str) and self.label_names.is_ambiguous(text)
+            if self.unknown == "refuse" or ambiguous or self.n_labels is None:
+                raise
+        name = str(text)
+        self.left_out[name] = self.left_out.get(name, 0) + 1
+        if self.unknown == "drop":
+            return None
+        return self.more.setdefault(name, self.n_labels + len(self.more))
+
+    def _known(self, path: str | os.PathLike, line: int | None, text: str | int) -> int:
         if self.label_names is not None and isinstance(text, str):
             if (label := self.label_names.id(text)) is not None:
                 return label
@@ -95,9 +156,10 @@ class Index:
                 raise DataError(path, found, expected, line=line)
             expected = f"one of the {len(self.label_names):,} label names"
             if self._number(text) is None or self.label_names.has_numbers:
-                raise DataError(
-                    path, f"label {shown(text)}", expected, line=line, do="Is it the label file of this dataset?"
-                )
+                do = "Is it the label file of this dataset? --unknown drop|count (unknown=) reads on"
+                if near := self.label_names.near(text):
+                    do = f"Did you mean {shown(near)}? --unknown drop|count (unknown=) reads on"
+                raise DataError(path, f"label {shown(text)}", expected, line=line, do=do)
         label = self._number(text)
         most = (self.n_labels or MAX_COLUMNS) - 1
         if label is None and isinstance(text, str):
@@ -108,23 +170,38 @@ class Index:
             raise DataError(path, f"label {shown(text)}", f"a whole number from 0 to {most}", line=line, do=do)
         return label
 
-    def row(self, path: str | os.PathLike, line: int | None, text: str | int) -> int:
-        """The row that a file calls ``text``, or a DataError."""
+    def row(self, path: str | os.PathLike, line: int | None, text: str | int) -> int | None:
+        """The row that a file calls ``text``; None if it is left out; or a DataError."""
+        found = self._row(path, line, text)
+        if found is not None:
+            self.named.add(found)
+        return found
+
+    def _row(self, path: str | os.PathLike, line: int | None, text: str | int) -> int | None:
         if self._rows is not None:
             text = str(text)
             if text in self._rows:
                 return self._rows[text]
             if self.learns:
                 return self._rows.setdefault(text, len(self._rows))
+            if self.judged_only:
+                self.unjudged.add(text)
+                return None
             expected = f"one of the {len(self._rows):,} row ids"
             do = "Do both files have the same rows?"
             if self._learnt:
-                do += " The truth's were taken; --rows (row_ids=) names all, also those without labels"
+                do += (
+                    " The truth's were taken: --judged-only (judged_only=) leaves out the others; --rows (row_ids=) names "
+                    "all, also those without labels"
+                )
             raise DataError(path, f"row {shown(text)}", expected, line=line, do=do)
         row = self._number(text)
         if row is None:
             do = "Name the file that has the row ids, one a line, in the order of the rows (--rows, row_ids=)"
             raise DataError(path, f"row {shown(text)}", "a row number, from 0", line=line, do=do)
+        if self.n_rows is not None and row >= self.n_rows and self.judged_only:
+            self.unjudged.add(str(text))
+            return None
         if self.n_rows is not None and row >= self.n_rows:
             raise DataError(path, f"row {row}", f"rows 0 to {self.n_rows - 1}", line=line)
         return row
@@ -150,7 +227,19 @@ class Index:
 
     def width(self, largest: int) -> int:
         """How many labels there are."""
-        return self.n_labels if self.n_labels is not None else max(largest + 1, 1)
+        if self.learns_labels and self.more:
+            return max(self.n_labels or 0, len(self.more))
+        return self.n_labels + len(self.more) if self.n_labels is not None else max(largest + 1, 1)
+
+    def all_names(self) -> LabelNames | None:
+        """The labels' names, with those that came along; None where labels are numbers."""
+        if self.learns_labels and self.more:
+            more = [f"label {label}" for label in range(len(self.more), self.n_labels or 0)]
+            return LabelNames((*self.more, *more))
+        if self.label_names is None or not self.more:
+            return self.label_names
+        names, codes = self.label_names.names, self.label_names.codes
+        return LabelNames((*names, *self.more), (*codes, *self.more) if codes else ())
 
     def label_text(self, label: int) -> str:
         """What a file is to call a label: its code, its name, its number."""

@@ -34,19 +34,19 @@ def holds(head: bytes) -> tuple[str, ...]:
 
 def read_dataset(path: str | os.PathLike, index: Index) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """Features and labels."""
-    return read.read_xc(path, n_features=index.n_features, n_labels=index.n_labels)
+    return read.read_xc(path, n_features=index.n_features, n_labels=index.n_labels, one_based=index.one_based)
 
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The labels of a label file, or of a file that has features beside them."""
     if str(path).endswith(".npz") or "dataset" in holds(_head(path)):
         return read_dataset(path, index)[1]
-    return read.read_labels(path, n_labels=index.n_labels)
+    return read.read_labels(path, n_labels=index.n_labels, one_based=index.one_based)
 
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """The best of a score matrix."""
-    scores = read.read_sparse(path)
+    scores = read.read_sparse(path, one_based=index.one_based)
     with of_file(path):
         return ranked(scores, k)
 
@@ -55,7 +55,7 @@ def read_features(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """Features, of a file of their own or of one that has labels beside them."""
     if str(path).endswith(".npz") or "dataset" in holds(_head(path)):
         return read_dataset(path, index)[0]
-    return read.read_sparse(path, n_columns=index.n_features)
+    return read.read_sparse(path, n_columns=index.n_features, one_based=index.one_based)
 
 
 def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:

@@ -11,12 +11,14 @@ import contextlib
 import functools
 import hashlib
 import os
+import pickle
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numba
-from numba.core import event
+from numba.core import caching, event
 
 _SHARED = tuple(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "elementary", "random", "tiles"))
 
@@ -83,27 +85,98 @@ def kernel(function: Callable | None = None, **options) -> Callable:
     before = {name: getattr(numba.config, name, None) for name in ours}
     try:
         vars(numba.config).update(ours)
-        return numba.njit(nogil=True, cache=True, **options)(function)
+        made = numba.njit(nogil=True, cache=True, **options)(function)
+    except (OSError, RuntimeError) as error:  # a folder that cannot be made, or none that numba takes
+        _not_kept(error)
+        return numba.njit(nogil=True, **options)(function)
     finally:
         vars(numba.config).update(before)
+    if hasattr(made, "_cache"):
+        made._cache = _Forgiving(made._cache)
+    return made
+
+
+class _Sealed(caching.IndexDataCacheFile):
+    """Numba's files of one kernel, each with a digest before it: code that was cut or changed would end the process."""
+
+    def _save_data(self, name: str, data: object) -> None:
+        packed = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(hashlib.sha256(packed).digest() + packed)
+
+    def _load_data(self, name: str) -> object:
+        with open(self._data_path(name), "rb") as file:
+            digest, packed = file.read(32), file.read()
+        if hashlib.sha256(packed).digest() != digest:
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(packed)
+
+
+class _Forgiving:
+    """A kernel's cache in which what cannot be read is a miss, and what cannot be kept is not kept."""
+
+    def __init__(self, cache) -> None:
+        self._cache = cache
+        if type(getattr(cache, "_cache_file", None)) is caching.IndexDataCacheFile:
+            cache._cache_file.__class__ = _Sealed
+
+    def __getattr__(self, name: str):
+        return getattr(self._cache, name)
+
+    def load_overload(self, *key):
+        try:
+            return self._cache.load_overload(*key)
+        except Exception as error:  # an emptied, cut or foreign file can be wrong in any way
+            _say("unread", f"a compiled kernel cannot be read ({error}) and is compiled anew")
+            with contextlib.suppress(Exception):
+                self._cache.flush()  # else the index, which may be what is wrong, would be read again
+            return None
+
+    def save_overload(self, *made) -> None:
+        try:
+            self._cache.save_overload(*made)
+        except OSError as error:
+            _not_kept(error)
+
+
+_SAID: set[str] = set()
+
+
+def _say(what: str, text: str) -> None:
+    """A line, once in a process."""
+    if what not in _SAID and sys.stderr is not None:
+        _SAID.add(what)
+        print(f"xcrepro: {home()}: {text}", file=sys.stderr, flush=True)
+
+
+def _not_kept(error: Exception) -> None:
+    _say("unkept", f"compiled kernels cannot be kept ({error}): every new process compiles them again")
+
+
+_PATIENCE = 3.0  # seconds of compiling after which who reads a pipe, or a notebook, is told
 
 
 class _Compiling(event.Listener):
-    """Says once, to a person at a terminal, why the first call takes so long."""
+    """Says once why the first call takes so long: at a terminal at once, elsewhere if it does take long."""
 
-    said = False
+    def __init__(self) -> None:
+        self.since, self.depth, self.spent = 0.0, 0, 0.0
 
     def on_start(self, happened: event.Event) -> None:
-        if not self.said and happened.data["dispatcher"].py_func.__module__.startswith(_OURS):
-            self.said = True
+        if not happened.data["dispatcher"].py_func.__module__.startswith(_OURS):
+            return
+        if self.spent > _PATIENCE or (sys.stderr is not None and sys.stderr.isatty()):
             text = (
-                "xcrepro: compiling what this call needs, once; it may take ten seconds, and later calls start at once"
+                "compiling what this call needs, once; it may take ten seconds and more, and later calls start at once"
             )
-            print(text, file=sys.stderr, flush=True)
+            _say("compiling", text)
+        self.since = time.perf_counter() if not self.depth else self.since
+        self.depth += 1
 
     def on_end(self, happened: event.Event) -> None:
-        pass
+        if happened.data["dispatcher"].py_func.__module__.startswith(_OURS):
+            self.depth -= 1
+            self.spent += 0.0 if self.depth else time.perf_counter() - self.since
 
 
-if sys.stderr is not None and sys.stderr.isatty():
-    event.register("numba:compile", _Compiling())
+event.register("numba:compile", _Compiling())

@@ -283,7 +283,8 @@ def _stored(asked: list[dict], source: Path, target: Path, old: Entry | None, wh
     equal = before is not None and _same(before.head(common), top.head(common))
     if equal and (before.k == top.k or (before.k > top.k and not whole)):
         return dataclasses.replace(old, **facts | {"places": before.k}), []
-    content = source.read_bytes()
+    top.save(source.with_suffix(".small.npz"), small=True)
+    content = source.with_suffix(".small.npz").read_bytes()
     digest = hashlib.sha256(top.ids.tobytes() + top.scores.tobytes()).hexdigest()[:8]
     name = "-".join([*re.findall(r"[a-z0-9.]+", f"{about['dataset']} {about['model']}".lower()), digest]) + ".npz"
     target.mkdir(parents=True, exist_ok=True)

@@ -16,10 +16,11 @@ def add(command) -> None:
     sub.add_argument("truth", type=Path, help="a label file, or a file of features and labels; text or .npz (CSR)")
     sub.add_argument("predictions", type=Path, help="a score matrix, text or .npz (CSR); it streams, whatever its size")
     sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="gets block-<first row>.<format>")
-    sub.add_argument("--rows", type=int, default=100_000, help="of a block, default 100000")
+    sub.add_argument("--block-rows", type=int, default=100_000, help="of a block, default 100000")
     sub.add_argument("-k", type=int, default=100, help="places of a row to keep, default 100")
     sub.add_argument("--format", choices=("npz", "parquet", "zarr"), default="npz", help="default npz")
     sub.add_argument("--first-row", type=int, default=0, help="of these rows among all, default 0")
+    shared.add_reading(sub)
 
 
 def add_arguments(sub) -> None:
@@ -56,7 +57,7 @@ def asked(arguments) -> bool:
         for name in ("truth", "predictions"):
             if getattr(arguments, name) is not None:
                 raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
-        whole = ("filter", "truth_from", "from_format", "rows", "labels", "split", "points", "per_label")
+        whole = ("filter", "labels", *_READING, "split", "points", "per_label")
         shared.refuse(arguments, whole, "does not go with --blocks", "say it when the blocks are written")
         return True
     for name in ("truth", "predictions"):
@@ -97,7 +98,8 @@ def evaluate(arguments) -> int:
     return 0
 
 
-_OF_FILES = ("filter", "labels", "others", "calibrator", "split", "points", "texts")
+_READING = ("rows", "truth_from", "from_format", "judged_only", "by_rank", "one_based")
+_OF_FILES = ("filter", "labels", *_READING, "others", "calibrator", "split", "points", "texts")
 _REPORT_ONLY = (*_OF_FILES, "no_price", "metrics", "per_point", "code")
 
 
@@ -113,7 +115,7 @@ def report_asked(arguments) -> bool:
         raise ArgumentError(
             "truth and predictions", "must be given, or --blocks", "one alone" if arguments.truth else "none"
         )
-    shared.refuse(arguments, (*_ENGINE, "calibration", "n_labels"), "goes with --blocks")
+    shared.refuse(arguments, (*_ENGINE, "calibration"), "goes with --blocks")
     return False
 
 
@@ -156,11 +158,25 @@ def _weights(arguments):
     return shared.weights(arguments, train)[:2]
 
 
+def _streams(arguments) -> bool:
+    """Whether both files are of the forms that are read piece by piece, and nothing has to be looked up for them."""
+    from xcrepro.core import formats
+
+    asked = shared.taken(arguments, "labels", "rows", "n_labels", "truth_from", "from_format", "judged_only", "by_rank")
+    if any(asked.values()):
+        return False
+    files = arguments.truth, arguments.predictions
+    return all(not path.is_dir() and formats.detect(path).name in ("xc", "npz") for path in files)
+
+
 def _write(arguments) -> int:
     from xcrepro.tools import scale
 
     source = arguments.truth, arguments.predictions, arguments.out
-    about = shared.taken(arguments, "rows", "k", "format", "first_row")
+    about = {"rows": arguments.block_rows, **shared.taken(arguments, "k", "format", "first_row")}
+    if not _streams(arguments):
+        found = shared.read(arguments, {"": arguments.predictions}, arguments.k)
+        source = found.truth, found.tops[""], arguments.out
     paths = scale.write_blocks(*source, **about)
     print(f"{len(paths)} blocks in {arguments.out}")
     print(f"now: xcrepro evaluate --blocks '{arguments.out}/*.{arguments.format}'")

@@ -24,6 +24,14 @@ def add(command) -> None:
     add_names(sub)
     sub.add_argument("--n-rows", type=int, metavar="N", help="how many rows there are, where IN leaves out empty ones")
     sub.add_argument("--n-features", type=int, metavar="D", help="how many features, for a file without a header")
+    sub.add_argument(
+        "--unknown",
+        choices=("refuse", "drop", "count"),
+        default="refuse",
+        help="labels that none of the names is: refuse the file (the default), leave them out, or add them behind the others",
+    )
+    sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
+    sub.add_argument("--by-rank", action="store_true", help="take a file's column of ranks for the order")
     sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
     sub.add_argument("--force", action="store_true", help="replace OUT where it is there already")
     sub.add_argument(
@@ -90,7 +98,7 @@ def _convert(arguments) -> int:
         arguments.kind,
         arguments.k,
         replace=arguments.force,
-        **shared.taken(arguments, "n_rows", "n_features"),
+        **shared.taken(arguments, "n_rows", "n_features", "unknown", "one_based", "by_rank"),
         **names_of(arguments),
     )
     print(f"{done.kind}, {done.source} -> {done.target}: {'; '.join(done.shapes)}")

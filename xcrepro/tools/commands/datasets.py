@@ -12,12 +12,14 @@ def add(command) -> None:
     sub = command("fetch", _fetch, "download a dataset into the cache and check it")
     sub.add_argument("name", help="a dataset of the registry, such as eurlex-4k")
     sub.add_argument("--force", action="store_true", help="download again")
+    sub.add_argument("--list", action=shared.Listing, nargs=0, const=_datasets, help="show the datasets, and stop")
     sub.add_argument(
         "--pin", action="store_true", help="for maintainers: write the archive's SHA-256 into the dataset's file"
     )
 
     sub = command("fingerprint", _fingerprint, "which truth is this? Its digest, and the dataset that is known by it")
     sub.add_argument("truth", type=Path, nargs="*", help="label files, one-file datasets or .npz of SciPy matrices")
+    shared.add_reading(sub, predictions=False)
     sub.add_argument("--dataset", help="all splits of this dataset of the catalogue instead; with --folder, from there")
     sub.add_argument("--folder", type=Path, help="the dataset's folder")
     sub.add_argument(
@@ -48,6 +50,16 @@ def add(command) -> None:
     )
     sub.add_argument("--truth", type=Path, help="whose shape the texts and names must have")
     sub.add_argument("--force", action="store_true", help="replace a file that is there already")
+
+
+def _datasets():
+    import pandas as pd
+
+    from xcrepro.core.data import registry
+
+    entries = [registry.get(name) for name in registry.names()]
+    rows = [(one.name, one.printed_name, one.n_labels, one.n_test) for one in entries]
+    return pd.DataFrame(rows, columns=["name", "printed as", "labels", "test points"])
 
 
 def _make_filter(arguments) -> int:
@@ -81,9 +93,9 @@ def _fetch(arguments) -> int:
 
 
 def _fingerprint(arguments) -> int:
-    from xcrepro.core import formats
     from xcrepro.core.data import fingerprints, open_sets, registry
     from xcrepro.core.data.load import count_splits, load
+    from xcrepro.core.formats import reader
     from xcrepro.tools import diagnose
 
     if arguments.record and not arguments.dataset:
@@ -94,7 +106,7 @@ def _fingerprint(arguments) -> int:
         )
     lines = []
     for path in arguments.truth:
-        Y = formats.read_truth(path)
+        Y = reader.read(path, {}, **shared.reading(arguments)).truth
         print(f"{diagnose.fingerprint(Y)}  {path}: {diagnose.recognise(Y).text}")
         lines += [fingerprints.known(arguments.dataset, arguments.part, Y)] if arguments.record else []
     if arguments.dataset and not arguments.truth:

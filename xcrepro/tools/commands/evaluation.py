@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from xcrepro.core.errors import ArgumentError
-from xcrepro.tools.commands import blocks, conversion, shared
+from xcrepro.tools.commands import blocks, shared
 
-PLACES_TO_DIAGNOSE = 5
+PLACES_TO_DIAGNOSE = 50
 PLACES_FOR_TIES = 100
 
 
@@ -54,7 +54,7 @@ def add(command) -> None:
         help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
         "for in a ranking",
     )
-    conversion.add_names(sub)
+    shared.add_reading(sub)
     sub.add_argument(
         "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
     )
@@ -64,8 +64,6 @@ def add(command) -> None:
         action="store_true",
         help="one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
     )
-    sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
-    sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
 
     sub = command(
@@ -86,6 +84,7 @@ def add(command) -> None:
     )
     sub.add_argument("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
     sub.add_argument("--filter", type=Path, help="the test split's filter file")
+    shared.add_reading(sub)
     sub.add_argument("--csv", action="store_true", help="all that was tried, full precision, as CSV")
 
     sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
@@ -117,53 +116,34 @@ def _metrics():
 
 
 def _evaluate(arguments) -> int:
-    from xcrepro.core import formats
-    from xcrepro.core.data.names import LabelNames
-    from xcrepro.core.data.splits import read_filter
-    from xcrepro.core.formats.index import Index
     from xcrepro.core.metrics import confusion, corrected_ece, registry
     from xcrepro.core.metrics.evaluate import evaluate
 
-    ds = None if blocks.asked(arguments) else _dataset(arguments)
-    if ds is None:
+    if blocks.asked(arguments):
         shared.with_train_truth(arguments)
-    if arguments.blocks:
         return blocks.evaluate(arguments)
-    names = conversion.names_of(arguments)
-    if ds is not None and ds.label_names and names["label_names"] is None:
-        names["label_names"] = LabelNames(ds.label_names, ds.label_codes)
-    # The rows are the truth's: where it calls them by names, the predictions are held to these.
-    index = Index(**names, learn_rows=True)
-    truth = ds.test.Y if ds is not None else formats.read_truth(arguments.truth, arguments.truth_from, index=index)
-    index.stop_learning(truth.shape[0])
-    index.n_labels = truth.shape[1]
-    weights = counts = train = None
-    if ds is not None:
-        train = ds.train.Y
-        weights, counts, *_ = shared.weights(arguments, train, ds)
-    elif arguments.train_truth is not None:
-        train_index = Index(names["n_labels"], names["label_names"], learn_rows=True)
-        train = formats.read_truth(arguments.train_truth, index=train_index)
-        if train.shape[1] != truth.shape[1]:
-            rule, do = f"must have the {truth.shape[1]} labels of the truth", "where no file says it, --n-labels does"
-            raise ArgumentError("--train-truth", rule, train.shape[1], do)
-        weights, counts, *_ = shared.weights(arguments, train)
-    given = weights is not None, counts is not None
-    metrics = arguments.metrics or registry.default(*given, ties=arguments.ties)
+    trained = arguments.train_truth is not None or shared.names_dataset(arguments)
+    if not trained:
+        shared.with_train_truth(arguments)
+    metrics = arguments.metrics or registry.default(trained, trained, ties=arguments.ties)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
-    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
     # More places than are asked for tell more about what does not fit.
     places = max(k_max, PLACES_TO_DIAGNOSE if arguments.ties == "lowest-id" else PLACES_FOR_TIES)
-    top = formats.read_predictions(arguments.predictions, arguments.from_format, places, exclude=exclude, index=index)
-    warn(truth, top, train, exclude, metrics, ds)
+    found = shared.read(arguments, {"": arguments.predictions}, places)
+    truth, top, ds = found.truth, found.tops[""], found.dataset
+    weights = counts = None
+    if found.train is not None:
+        weights, counts, *_ = shared.weights(arguments, found.train, ds)
+    warn(truth, top, found.train, found.exclude, metrics, ds)
     if arguments.per_label:
-        found = () if index.label_names is None else index.label_names.names
-        table = confusion(truth, top, max(arguments.k)).table(max(arguments.k), found)
+        names = () if found.label_names is None else found.label_names.names
+        table = confusion(truth, top, max(arguments.k)).table(max(arguments.k), names)
         table = table[(table["true"] > 0) | (table["predicted"] > 0)]
         table = table.sort_values("true", ascending=False, kind="stable", ignore_index=True)
         shared.print_table(table if arguments.csv else table[:20], arguments.csv, 3)
         return 0
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
+    counted(truth, top, table, weights, counts)
     shared.print_table(table, arguments.csv, 6)
     for k in [] if arguments.csv else table.loc[table["metric"] == "ECE", "k"]:
         found = corrected_ece(truth, top, int(k))
@@ -174,16 +154,13 @@ def _evaluate(arguments) -> int:
     return 0
 
 
-def _dataset(arguments):
-    """The dataset that the truth names; None where it is a file."""
-    from xcrepro.core.data import registry
-    from xcrepro.core.data.load import load
+def counted(truth, top, table, weights=None, counts=None) -> None:
+    """Say on stderr what counts as a miss or as 0, and the first value of the table without it."""
+    from xcrepro.tools import diagnose
 
-    if arguments.truth.exists() or not registry.is_name(str(arguments.truth)):
-        shared.refuse(arguments, ("split", "points"), "goes with a dataset's name as truth")
-        return None
-    shared.refuse(arguments, ("train_truth", "truth_from"), "goes with a truth that is a file")
-    return load(str(arguments.truth), split=arguments.split or 0, points=arguments.points)
+    first = table.iloc[0]
+    for line in diagnose.counted(truth, top, table["k"], f"{first['metric']}@{first['k']}", weights, counts):
+        print(f"{'warning' if 'most of them' in line else 'note'}: {line}", file=sys.stderr)
 
 
 def warn(truth, top, train, exclude, metrics, ds=None) -> list[str]:
@@ -217,18 +194,11 @@ def _audit(arguments) -> int:
 
 
 def _explain(arguments) -> int:
-    from xcrepro.core import formats
-    from xcrepro.core.data.splits import read_filter
     from xcrepro.repro import tables
     from xcrepro.tools.explain import KS, conclusion, explain
 
-    truth = formats.read_truth(arguments.truth)
-    train = (
-        None if arguments.train_truth is None else formats.read_truth(arguments.train_truth, n_labels=truth.shape[1])
-    )
-    exclude = None if arguments.filter is None else read_filter(arguments.filter, shape=truth.shape)
-    n_labels = truth.shape[1]
-    top = formats.read_predictions(arguments.predictions, k=max(KS), exclude=exclude, n_labels=n_labels)
+    given = shared.read(arguments, {"": arguments.predictions}, max(KS))
+    truth, top, train = given.truth, given.tops[""], given.train
     ks, (A, B) = arguments.k, (arguments.A, arguments.B)
     found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
     agree = found["agrees"] != ""

@@ -20,9 +20,9 @@ def add(command) -> None:
         part.add_argument("predictions", type=Path, nargs="+", help="a file for each model")
         part.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; judged is to the largest")
         part.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+        shared.add_reading(part)
     drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
     drawn.add_argument("--seed", type=int, default=0, help="default 0")
-    drawn.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line; default the dataset's")
     drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
     drawn.add_argument(
         "--add",
@@ -39,21 +39,11 @@ def add(command) -> None:
 
 def _read(arguments) -> tuple:
     """Truth, predictions by model, names of labels or None."""
-    from xcrepro.core import formats
-    from xcrepro.core.data import registry
-    from xcrepro.core.data.load import load
-
-    ds = None
-    if not Path(arguments.truth).exists() and registry.is_name(arguments.truth):
-        ds = load(arguments.truth, points=arguments.points)
-    truth = formats.read_truth(Path(arguments.truth)) if ds is None else ds.test.Y
-    how = {"k": max(arguments.k), "n_labels": truth.shape[1]}
-    tops = {path.stem: formats.read_predictions(path, **how) for path in arguments.predictions}
-    return truth, tops, None if ds is None else ds.label_names
+    found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(arguments.k))
+    return found.truth, found.tops, None if found.label_names is None else found.label_names.names
 
 
 def _sample(arguments) -> int:
-    from xcrepro.core.data.names import read_label_names
     from xcrepro.core.formats.csv import without_formulas
     from xcrepro.core.paths import atomic_path
     from xcrepro.tools import judged
@@ -64,7 +54,6 @@ def _sample(arguments) -> int:
         do = "" if arguments.add else "--add keeps it and adds rows at its end; or take another name"
         raise ArgumentError("--out", rule, given, do)
     truth, tops, names = _read(arguments)
-    names = names if arguments.labels is None else read_label_names(arguments.labels).names
     rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
     table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names))
     before, table = _lacking(arguments.out, table, rows) if arguments.add else (b"", table)

@@ -32,9 +32,6 @@ def add(command) -> None:
     sub.add_argument(
         "--calibration", action="store_true", help="with --blocks: scores are probabilities; their errors, too"
     )
-    sub.add_argument(
-        "--n-labels", type=int, metavar="L", help="with --blocks: of --train-truth, where it does not say it"
-    )
     sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder; written whole or not at all")
     sub.add_argument("--force", action="store_true", help="replace a report of other input that stands there")
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; details are at the largest")
@@ -49,9 +46,7 @@ def add(command) -> None:
     sub.add_argument(
         "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
     )
-    sub.add_argument(
-        "--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map; default the dataset's"
-    )
+    shared.add_reading(sub)
     sub.add_argument("--texts", type=Path, metavar="FILE", help="a line for each test point: its id, title or text")
     sub.add_argument(
         "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
@@ -103,6 +98,7 @@ def _report(arguments) -> int:
         command=shlex.join(["xcrepro", *sys.argv[1:]]),
         progress=True,
         **shared.taken(arguments, "out", "force"),
+        **{name: value for name, value in shared.reading(arguments).items() if name != "label_names"},
     )
     for doubt in made.warnings:
         print(f"warning: {doubt}", file=sys.stderr)

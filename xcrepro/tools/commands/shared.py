@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xcrepro.core.errors import ArgumentError
@@ -44,6 +46,80 @@ def refuse(arguments, names, rule: str, do: str = "") -> None:
     for name, value in taken(arguments, *names).items():
         if value is not None and value is not False and value != []:
             raise ArgumentError(_SPELT.get(name, f"--{name.replace('_', '-')}"), rule, value, do)
+
+
+def add_reading(sub, predictions: bool = True) -> None:
+    """The arguments that say how truth and predictions are read: the same words in every command that reads them."""
+    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map")
+    sub.add_argument("--rows", type=Path, metavar="FILE", help="row ids, one a line, where files call rows by names")
+    sub.add_argument("--n-labels", type=int, metavar="L", help="how many labels there are, where no file says it")
+    sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
+    sub.add_argument(
+        "--unknown",
+        choices=("refuse", "drop", "count"),
+        default="refuse",
+        help="labels that none of the names is: refuse the file (the default), leave them out, or count them as labels that "
+        "nobody can predict (of a truth) or as misses (of predictions)",
+    )
+    sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
+    if predictions:
+        sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
+        sub.add_argument(
+            "--judged-only",
+            action="store_true",
+            help="leave out rows that have nothing in the truth, as trec_eval does; default: they are refused where rows have "
+            "names, and count 0 where they are numbers",
+        )
+        sub.add_argument(
+            "--by-rank", action="store_true", help="take a file's column of ranks for the order, in place of its scores"
+        )
+
+
+def reading(arguments) -> dict:
+    """What :func:`add_reading` was given, as :func:`xcrepro.core.formats.reader.read` takes it."""
+    from xcrepro.core.data.names import read_label_names, read_row_ids
+
+    return {
+        "label_names": None if arguments.labels is None else read_label_names(arguments.labels),
+        "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
+        "truth_format": arguments.truth_from,
+        "predictions_format": getattr(arguments, "from_format", None),
+        **taken(arguments, "n_labels", "unknown", "one_based"),
+        **{name: getattr(arguments, name, False) for name in ("judged_only", "by_rank")},
+    }
+
+
+def names_dataset(arguments) -> bool:
+    """Whether the truth is a dataset, by its name or its folder, which has training labels of its own."""
+    from xcrepro.core.data import registry
+    from xcrepro.tools.formats import annif
+
+    path = Path(arguments.truth)
+    if path.is_dir():
+        return arguments.truth_from is None and not annif.sniff_folder(path)
+    return not path.exists() and arguments.truth_from is None and registry.is_name(str(path))
+
+
+def read(arguments, files, k: int | None = None):
+    """Truth and predictions of a command, with what was left out said on stderr; a truth may be a dataset's name or folder."""
+    from xcrepro.core.formats import reader
+
+    asked = {name: getattr(arguments, name, None) for name in ("split", "points")}
+    ds = reader.dataset_of(arguments.truth, arguments.truth_from, **asked)
+    train = getattr(arguments, "train_truth", None)
+    if ds is not None and train is not None:
+        raise ArgumentError("--train-truth", "goes with a truth that is a file", train, "a dataset has its own")
+    found = reader.read(
+        arguments.truth if ds is None else ds,
+        files,
+        k=k,
+        train_truth=train,
+        exclude=getattr(arguments, "filter", None),
+        **reading(arguments),
+    )
+    for line in found.lines:
+        print(f"note: {line}", file=sys.stderr)
+    return found
 
 
 def refuse_existing(option: str, path: str | os.PathLike, force: bool = False) -> None:

@@ -6,5 +6,6 @@ truth by its content, and ``recognise`` says of which dataset it is a split, or 
 
 from xcrepro.core.data.fingerprints import Recognised, fingerprint, recognise
 from xcrepro.tools.diagnose.alignment import Finding, check
+from xcrepro.tools.diagnose.counted import counted
 
-__all__ = ["Finding", "Recognised", "check", "fingerprint", "recognise"]
+__all__ = ["Finding", "Recognised", "check", "counted", "fingerprint", "recognise"]

@@ -34,7 +34,7 @@ def convert(
     label_names: LabelNames | None = None,
     row_ids: tuple[str, ...] | None = None,
     replace: bool = True,
-    **sizes: int | None,
+    **options: object,
 ) -> Converted:
     """Write a file anew in another format.
 
@@ -51,8 +51,8 @@ def convert(
         As for :class:`~xcrepro.core.formats.index.Index`.
     replace : bool
         Whether files that are there may be written over: the target and what is written beside it.
-    **sizes
-        ``n_labels``, ``n_rows``, ``n_features``, where neither file nor names say them.
+    **options
+        ``n_labels``, ``n_rows``, ``n_features``, where neither file nor names say them; ``unknown``, ``by_rank``, ...
 
     Raises
     ------
@@ -86,9 +86,12 @@ def convert(
             if os.path.isfile(file):
                 do = "take another name, or give --force (replace=True)"
                 raise ArgumentError("target", "must not be there yet", os.fspath(file), do)
-    index = Index(label_names=label_names, row_ids=row_ids, **sizes)
-    options = {"k": k} if kind == "predictions" else {}
-    found = getattr(formats, f"read_{kind}")(source, reader.name, **options, index=index)
+    index = Index(label_names=label_names, row_ids=row_ids, **options)
+    how = {"k": k} if kind == "predictions" else {}
+    found = getattr(formats, f"read_{kind}")(source, reader.name, **how, index=index)
+    if index.more:
+        index.label_names, index.n_labels = index.all_names(), index.width(0)
+        index.more = {}
     values = found if kind == "dataset" else (found,)
     getattr(formats, f"write_{kind}")(target, *values, writer.name, index=index)
     labels = None

@@ -1,12 +1,14 @@
 """TREC's files: qrels, ``row 0 label relevance``, and runs, ``row Q0 label rank score tag``; trec_eval, ir_measures, ranx.
 
-A run is ranked by its scores, not by the column of ranks, as trec_eval does; ties go to the lowest label id, where trec_eval
-takes the last document name. A relevance above 0 is relevant. A row without relevant labels has no line in qrels: say how many
+A run is ranked by its scores, not by the column of ranks, as trec_eval does, and a warning says where the two disagree; ties go
+to the lowest label id, where trec_eval takes the last document name. The second column may say anything. Lines that begin with
+``#`` are comments. A relevance above 0 is relevant. A row without relevant labels has no line in qrels: say how many
 rows there are, or what they are called, where the file is read alone.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -19,12 +21,12 @@ from xcrepro.core.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
 
-_RUN = re.compile(rb"\S+\s+Q0\s+\S+\s+\S+\s+\S+\s+\S+\s*")
+_RUN = re.compile(rb"\S+\s+(Q0\s+\S+\s+\S+\s+\S+|\S+\s+\S+\s+-?\d+\s+[-+\d.]\S*)\s+\S+\s*")
 _QRELS = re.compile(rb"\S+\s+\S+\s+\S+\s+-?\d+\s*")
 
 
 def sniff(name: str, head: bytes) -> bool:
-    """Whether the first line that is not empty has the columns."""
+    """Whether the first line that is neither empty nor a comment has the columns."""
     return _kind(head) is not None
 
 
@@ -34,7 +36,8 @@ def holds(head: bytes) -> tuple[str, ...]:
 
 
 def _kind(head: bytes) -> str | None:
-    line = next((line for line in head.split(b"\n") if line.strip()), b"")
+    lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    line = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), b"")
     if _RUN.fullmatch(line):
         return "predictions"
     return "truth" if _QRELS.fullmatch(line) else None
@@ -53,15 +56,21 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """A run."""
     entries = Entries(path, index)
-    for line, (row, _, label, _, score, _) in _records(path, 6, "row Q0 label rank score tag"):
-        entries.add(line, index.row(path, line, row), label, real(path, line, score, "the score"))
+    for line, (row, _, label, rank, score, _) in _records(path, 6, "row Q0 label rank score tag"):
+        number = real(path, line, score, "the score")
+        entries.add(line, index.row(path, line, row), label, number, _rank(rank))
     return entries.top(k)
+
+
+def _rank(text: str) -> float:
+    """The column of ranks, which nobody has to fill; NaN says nothing."""
+    return float(text) if re.fullmatch(r"\d{1,9}(\.0*)?", text) else math.nan
 
 
 def _records(path: str | os.PathLike, n: int, columns: str) -> Iterator[tuple[int, list[str]]]:
     for line, text in text_lines(path):
         cells = text.split()
-        if not cells:
+        if not cells or cells[0].startswith("#"):
             continue
         if len(cells) != n:
             raise DataError(path, f"{len(cells)} columns, {shown(text)}", f"{n}: {columns}", line=line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,12 +15,10 @@ import numpy as np
 
 from xcrepro.core import formats, propensity
 from xcrepro.core.arguments import real_number
-from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset
-from xcrepro.core.data.load import load
 from xcrepro.core.data.names import read_label_names
-from xcrepro.core.data.splits import read_filter
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.errors import ArgumentError, DataError, DataWarning
+from xcrepro.core.formats import reader
 from xcrepro.core.metrics.calibration import is_probability
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
@@ -38,6 +37,7 @@ class Given:
 
     ``origin`` is one line for the foot of figures and tables. ``runs`` is model -> seed -> predictions; a model without
     seeds has the one seed 0. ``label_counts`` and ``train`` are None without a train truth; names and texts may be empty.
+    ``said`` is what was said while files were read.
     """
 
     title: str
@@ -52,6 +52,7 @@ class Given:
     texts: tuple[str, ...] = field(default=(), repr=False)
     exclude: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
     dataset: Dataset | None = field(default=None, repr=False)
+    said: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def n_train(self) -> int:
@@ -112,29 +113,54 @@ def collect(
     label_names: str | os.PathLike | Sequence[str] = (),
     texts: str | os.PathLike | Sequence[str] = (),
     exclude: str | os.PathLike | tuple[np.ndarray, np.ndarray] | None = None,
-    split: int | None = None,
+    split: int | str | None = None,
     points: int | None = None,
+    **reading: object,
 ) -> Given:
     """Read and check what a report is made from; the parameters are those of :func:`xcrepro.report`."""
-    truth, name = _truth(truth, split, points)
     if label_names and isinstance(label_names, str | os.PathLike):
-        label_names = read_label_names(label_names).names
+        label_names = read_label_names(label_names)
     if texts and isinstance(texts, str | os.PathLike):
         texts = _lines(Path(texts).expanduser())
-    if exclude and isinstance(exclude, str | os.PathLike):
-        exclude = read_filter(exclude)
-    if isinstance(truth, Dataset):
-        if train_truth is not None:
-            raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
-        ds, Y, counts, train = truth, as_truth(truth.test.Y), truth.label_counts, as_truth(truth.train.Y)
-        title, origin, label_names = title or ds.title, ds.origin, label_names or ds.label_names
+    named, name = isinstance(truth, str | os.PathLike), ""
+    if named or split is not None or points is not None:
+        ds = reader.dataset_of(truth, reading.get("truth_format"), split, points)
+        truth, name = (Path(truth).expanduser(), Path(truth).name) if ds is None else (ds, "")
+    ds = truth if isinstance(truth, Dataset) else None
+    if ds is not None and train_truth is not None:
+        raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
+    in_memory = isinstance(predictions, TopK | Mapping)
+    listed = [predictions] if isinstance(predictions, str | os.PathLike) else list(() if in_memory else predictions)
+    files = formats.model_files(*(Path(one).expanduser() for one in listed)) if listed else {}
+    matrix = ds is None and not isinstance(truth, Path)
+    Y = as_truth(truth, "truth") if matrix else None
+    read_train = isinstance(train_truth, str | os.PathLike)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always", DataWarning)
+        found = reader.read(
+            Y.to_csr() if matrix else truth,
+            files,
+            k=PLACES,
+            train_truth=Path(train_truth).expanduser() if read_train else None,
+            exclude=exclude or None,
+            label_names=label_names or None,
+            **reading,
+        )
+    for one in seen:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    said = (*found.lines, *(str(one.message) for one in seen if issubclass(one.category, DataWarning)))
+    # A truth in memory stays what it is, with the names that a table has.
+    Y = as_truth(found.truth) if Y is None or found.kept is not None or found.truth.shape[1] != Y.n_labels else Y
+    counts = train = None
+    if ds is not None:
+        counts, train = ds.label_counts, as_truth(ds.train.Y)
+        title, origin = title or ds.title, ds.origin
         A, B = (own if asked is None else asked for asked, own in ((A, ds.A), (B, ds.B)))
     else:
-        ds, Y, counts, train = None, as_truth(truth, "truth"), None, None
         title = title or name or "Your data"
         origin = f"{title}, {Y.n_rows:,} test points"
         if train_truth is not None:
-            train = _train(train_truth, Y.n_labels)
+            train = _train(found.train if read_train else train_truth, Y.n_labels)
             counts = train.label_counts()
         elif A is not None or B is not None:
             do = "propensities come from training label counts"
@@ -143,13 +169,20 @@ def collect(
     B = real_number("B", DEFAULT_B if B is None else B, at_least=0)
     if Y.n_rows == 0:
         raise ArgumentError("truth", "must have at least one row", "no rows")
+    label_names = () if found.label_names is None else found.label_names.names
     if label_names and len(label_names) != Y.n_labels:
         raise ArgumentError("label_names", f"must name each of the {Y.n_labels} labels", len(label_names))
+    texts = (
+        texts
+        if found.kept is None or len(texts) != found.kept.size
+        else [texts[row] for row in found.kept.nonzero()[0]]
+    )
+    texts = texts or found.row_ids
     if texts and len(texts) != Y.n_rows:
         raise ArgumentError("texts", f"must have one for each of the {Y.n_rows} points", len(texts))
-    runs = by_seed(_predictions(predictions, Y, exclude))
+    runs = by_seed(_predictions(predictions if in_memory else found.tops, Y, files))
     named = {"label_names": tuple(map(str, label_names)), "texts": tuple(map(str, texts))}
-    return Given(title, origin, Y, runs, counts, train, A, B, **named, exclude=exclude, dataset=ds)
+    return Given(title, origin, Y, runs, counts, train, A, B, **named, exclude=found.exclude, dataset=ds, said=said)
 
 
 def _lines(path: Path) -> list[str]:
@@ -160,64 +193,35 @@ def _lines(path: Path) -> list[str]:
         raise DataError(path, f"no text ({error})", "a line for each test point, in UTF-8") from None
 
 
-def _truth(truth, split: int | None, points: int | None) -> tuple[object, str]:
-    """A dataset, or labels and what they are called."""
-    if split is not None or points is not None:
-        return load(truth, split=split or 0, points=points), ""
-    if not isinstance(truth, str | os.PathLike):
-        return truth, ""
-    path = Path(truth).expanduser()
-    if path.is_file():
-        return formats.read_truth(path), path.name
-    if path.is_dir():
-        return load(path.resolve().name, path), ""
-    if not registry.is_name(str(truth)) and (path.suffix or len(path.parts) > 1):
-        raise DataMissing(f"{path}: no such file; give a file of labels, a dataset's folder, or its name")
-    return load(str(truth)), ""
-
-
 def _train(train_truth, n_labels: int) -> Truth:
-    if isinstance(train_truth, str | os.PathLike):
-        train_truth = formats.read_truth(Path(train_truth).expanduser(), n_labels=n_labels)
     train = as_truth(train_truth, "train_truth")
     if train.n_labels != n_labels:
         raise ArgumentError("train_truth", f"must have the {n_labels} labels of the truth", train.n_labels)
     return train
 
 
-def _predictions(predictions, truth: Truth, exclude) -> dict[str, TopK]:
-    if isinstance(predictions, TopK):
-        predictions = {"model": predictions}
-    if isinstance(predictions, Mapping):
-        found = {}
-        for name, top in predictions.items():
-            if not isinstance(top, TopK):
-                do = "TopK.from_scores, from_ids and load make one"
-                raise ArgumentError(f"predictions[{name!r}]", "must be a TopK", type(top).__name__, do)
-            found[str(name)] = top
-            if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
-                rule = f"must be for the truth's {truth.n_rows} points and {truth.n_labels} labels"
-                raise ArgumentError(f"predictions[{name!r}]", rule, f"{len(top)} and {top.n_labels}")
-    else:
-        listed = [predictions] if isinstance(predictions, str | os.PathLike) else list(predictions)
-        found = read_predictions(listed, truth, exclude)
+def _predictions(predictions: TopK | Mapping, truth: Truth, files: Mapping[str, Path]) -> dict[str, TopK]:
+    """Predictions by model, which fit the truth; ``files`` are those that they came from."""
+    found = {}
+    for name, top in ({"model": predictions} if isinstance(predictions, TopK) else predictions).items():
+        if not isinstance(top, TopK):
+            do = "TopK.from_scores, from_ids and load make one"
+            raise ArgumentError(f"predictions[{name!r}]", "must be a TopK", type(top).__name__, do)
+        found[str(name)] = top
+        if (len(top), top.n_labels) == (truth.n_rows, truth.n_labels):
+            continue
+        if name in files:
+            there = f"predictions for {len(top):,} points and {top.n_labels:,} labels"
+            wanted = f"the truth's {truth.n_rows:,} points and {truth.n_labels:,} labels"
+            raise DataError(
+                files[name], there, wanted, do="Predict every test point and label, in the order of the truth"
+            )
+        rule = f"must be for the truth's {truth.n_rows} points and {truth.n_labels} labels"
+        raise ArgumentError(f"predictions[{name!r}]", rule, f"{len(top)} and {top.n_labels}")
     if not found:
         raise ArgumentError("predictions", "must be those of one model or more", "none")
     if len(found) != len({name.strip() for name in found} - {""}):
         raise ArgumentError("predictions", "must have distinct names that are not blank", list(found))
-    return found
-
-
-def read_predictions(paths: Sequence[str | os.PathLike], truth: Truth, exclude=None) -> dict[str, TopK]:
-    """Predictions from files of any format, and folders of them, by the file's name without its endings."""
-    found: dict[str, TopK] = {}
-    for name, file in formats.model_files(*paths).items():
-        top = formats.read_predictions(file, k=PLACES, exclude=exclude, n_labels=truth.n_labels, n_rows=truth.n_rows)
-        if (len(top), top.n_labels) != (truth.n_rows, truth.n_labels):
-            there = f"predictions for {len(top):,} points and {top.n_labels:,} labels"
-            wanted = f"the truth's {truth.n_rows:,} points and {truth.n_labels:,} labels"
-            raise DataError(file, there, wanted, do="Predict every test point and label, in the order of the truth")
-        found[name] = top
     return found
 
 

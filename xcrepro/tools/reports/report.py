@@ -168,6 +168,7 @@ def report(
     progress: bool = False,
     out: str | os.PathLike | None = None,
     force: bool = False,
+    **reading: object,
 ) -> Report:
     """Everything there is to measure of one or several models on one truth: the notebook ``kit/your_predictions``, run on it.
 
@@ -228,6 +229,9 @@ def report(
         Say on stderr what is being done.
     out : path, optional
         The folder to save it in (:meth:`Report.save`, with ``force``); one that may not be written to is refused at once.
+    **reading
+        How files are read, as :func:`xcrepro.core.formats.reader.read` takes it: ``row_ids``, ``n_labels``, ``truth_format``,
+        ``predictions_format``, ``unknown``, ``judged_only``, ``by_rank``, ``one_based``.
 
     Raises
     ------
@@ -253,7 +257,7 @@ def report(
     started = time.perf_counter()
     given = collect(
         truth, predictions, train_truth=train_truth, A=A, B=B, title=title, label_names=label_names, texts=texts,
-        exclude=exclude, split=split, points=points,
+        exclude=exclude, split=split, points=points, **reading,
     )  # fmt: skip
     values = {
         "ks": _cut_offs(ks, given),

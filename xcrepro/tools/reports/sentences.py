@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from xcrepro.core.metrics.registry import metric_named
+from xcrepro.tools import diagnose
 from xcrepro.tools.reports import compute
 from xcrepro.tools.reports.compute import LEVEL
 
@@ -295,8 +296,12 @@ def printed(table: pd.DataFrame) -> str:
 def reports_without(given, ks: Sequence[int]) -> list[str]:
     """What the report lacks, and why."""
     ds = given.dataset
+    own = [(model, top) for model, runs in given.runs.items() for top in runs.values()]
+    counted = {line: model for model, top in own for line in diagnose.counted(given.truth, top, ks, f"P@{min(ks)}")}
     before = "The data are " if ds is not None and ds.comparable else "No printed results beside these: "
     said = [] if ds is None else [f"{before}{note}." for note in ds.notes]
+    said += given.said
+    said += [line if "relevant label" in line else f"{model}: {line}" for line, model in counted.items()]
     if given.label_counts is None:
         said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
     if given.truth.n_rows < compute.LEAST_ROWS:
