@@ -39,6 +39,7 @@ PAPERS = ("jain16", "reeval", "calibration")
 REFUSES = {
     "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
     "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
+    "xcrepo/sample_score": "sample_score",
 }
 """Notebooks that are about something that few datasets have, and what of theirs is missing."""
 DEFAULT_MINUTES = 60
