@@ -12,7 +12,7 @@ LONG   ?=
 # A part of it: `make figures ONLY=jain16`, `make figures ONLY=jain16/table3_table4,beyond/audit`.
 ONLY   ?=
 
-.PHONY: help env figures train recorded test test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors rehearsal
+.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors rehearsal
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -43,6 +43,9 @@ test: $(TESTED) lint  ## unit tests, doctests, and the outputs of every notebook
 	@# a few models are trained all the same, others at each commit, and must give what is stored
 	rm -rf build/confirm
 	$(if $(LONG),XCREPRO_LONG=1 )XCREPRO_CONFIRM=some XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
+
+test-core: $(TESTED)  ## the core and the models with their tests and doctests: about two minutes once compiled
+	$(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval tests/core tests/models xcrepro/core xcrepro/models
 
 test-course: $(TESTED)  ## every lesson through nbgrader: stubs, solutions, planted wrong answers (make test does one)
 	XCREPRO_COURSE=1 $(BIN)/python -m pytest -n 2 tests/tools/course

@@ -43,7 +43,6 @@ _HOLDS = "holds numbers that the function of the same room has made"
 NO_NUMBER = {
     "calibrate.Calibrator": "what the calibrators share",
     "calibrate.load": "reads a file",
-    "calibrate.apply": "the old name of calibrate.transform",
     "calibrate.check_folds": _PARTS,
     "calibrate.over_folds": _PARTS,
     "calibrate.Room": _PARTS,
@@ -71,7 +70,6 @@ NO_NUMBER = {
     "metrics.TTest": _HOLDS,
     "metrics.METRICS": "each metric counts by itself",
     "metrics.table": "the list of metrics, as a table",
-    "models.NapkinPLT": "another package's C++, which this kit cannot answer for",
 }
 """Public names without a case: why."""
 

@@ -21,6 +21,8 @@ def copy(root, tmp_path_factory):
     place = tmp_path_factory.mktemp("project")
     shutil.copytree(root / "xcrepro", place / "xcrepro", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "data/tib", place / "data/tib")
+    (place / "tests").mkdir()
+    shutil.copy(root / "tests/notebook.py", place / "tests")
     shutil.copy(root / "constraints.txt", place)  # where it is missing no bits are promised
     (place / "notebooks").mkdir()
     (place / "notebooks/manifest.toml").write_text("")

@@ -881,12 +881,6 @@ def transform(calibrator, top: TopK, *, link: str | Callable | None = None) -> T
     return _ranked(top, np.asarray(calibrator.predict(_linked(top.scores, link))))
 
 
-def apply(calibrator, top: TopK, *, link: str | Callable | None = None) -> TopK:
-    """The old name of :func:`transform`, for one release."""
-    warnings.warn("calibrate.transform is called calibrate.transform now", DeprecationWarning, stacklevel=2)
-    return transform(calibrator, top, link=link)
-
-
 def _ranked(top: TopK, scores: np.ndarray) -> TopK:
     stored = scores.astype(np.float32)
     order = np.argsort(-stored, axis=1, kind="stable")

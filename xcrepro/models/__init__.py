@@ -9,7 +9,6 @@ CLASSES = {
     "Popularity": "popularity",
     "OneVsRest": "linear",
     "DiSMEC": "linear",
-    "NapkinPLT": "linear",
     "PLT": "plt",
     "FastXML": "fastxml",
     "PfastXML": "fastxml",

@@ -328,7 +328,6 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     """
     record.watch()
     entries = manifest.load()
-    id = manifest.now(entries, id)
     if id not in entries:
         raise ArgumentError("id", "must be an item of notebooks/manifest.toml", repr(id), "`xcrepro list` shows them")
     entry = entries[id]

@@ -57,13 +57,13 @@ def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, ex
     tmp_path = tmp_path_factory.mktemp("state")
     Y, top, w, counts, n_relevant = rows(seed, scores=kind)
     rng = np.random.default_rng(seed)
-    whole = empty(w, counts, exact=exact).add(Y, top, 0, n_relevant)
+    whole = empty(w, counts, exact=exact).update(Y, top, 0, n_relevant)
     cuts = [0, *np.sort(rng.integers(0, 61, rng.integers(0, 9))).tolist(), 60]
     parts = []
     for low, high in itertools.pairwise(cuts):
         some = slice(low, high)
         target = parts[0] if parts and rng.random() < 0.3 else empty(w, counts, exact=exact)
-        target.add(Y[some], top.rows(some), low, n_relevant[some])
+        target.update(Y[some], top.rows(some), low, n_relevant[some])
         parts += [target] if target not in parts else []
     while len(parts) > 1:
         one = parts.pop(int(rng.integers(len(parts))))
@@ -89,7 +89,7 @@ def test_the_oracles_agree_on_the_streamed_result():
     ranking = [[label for label in row if label >= 0] for row in top.ids.tolist()]
     found = xc.State((3,), ["P", "nDCG", "AP", "PSP", "macro-F1", "coverage"], w)
     for low in (40, 0, 20):
-        found.add(Y[low : low + 20], top.rows(slice(low, low + 20)), low)
+        found.update(Y[low : low + 20], top.rows(slice(low, low + 20)), low)
     want = [
         naive.precision(truth, ranking, 3),
         naive.ndcg(truth, ranking, 3),
@@ -102,12 +102,12 @@ def test_the_oracles_agree_on_the_streamed_result():
 def _block(low: int) -> xc.State:
     Y, top, w, counts, n_relevant = rows(3)
     some = slice(low, low + 15)
-    return empty(w, counts).add(Y[some], top.rows(some), low, n_relevant[some])
+    return empty(w, counts).update(Y[some], top.rows(some), low, n_relevant[some])
 
 
 def test_states_of_other_processes_merge_to_the_same_bits(tmp_path):
     Y, top, w, counts, n_relevant = rows(3)
-    whole = empty(w, counts).add(Y, top, 0, n_relevant)
+    whole = empty(w, counts).update(Y, top, 0, n_relevant)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         parts = [*pool.map(_block, [45, 0, 30, 15])]
     merged = empty(w, counts)
@@ -123,14 +123,14 @@ def test_any_number_of_threads(threads, monkeypatch):
     top = xc.TopK(np.tile(top.ids, (700, 1)), np.tile(top.scores, (700, 1)), N_LABELS)
     monkeypatch.setenv("XCREPRO_THREADS", "1")
     metrics = [name for name in EVERYTHING if name != "coverage (reachable)"]
-    want = empty(w, counts, metrics).add(Y, top, 0, n_relevant).compute()
+    want = empty(w, counts, metrics).update(Y, top, 0, n_relevant).compute()
     monkeypatch.setenv("XCREPRO_THREADS", threads)
-    assert empty(w, counts, metrics).add(Y, top, 0, n_relevant).compute().equals(want)
+    assert empty(w, counts, metrics).update(Y, top, 0, n_relevant).compute().equals(want)
 
 
 def test_pickle_keeps_it_whole(tmp_path):
     Y, top, w, counts, n_relevant = rows(5)
-    found = empty(w, counts).add(Y, top, 7, n_relevant)
+    found = empty(w, counts).update(Y, top, 7, n_relevant)
     assert bits(pickle.loads(pickle.dumps(found)), tmp_path) == bits(found, tmp_path)
 
 
@@ -225,11 +225,11 @@ def test_states_of_other_options_are_refused(other, message):
 def test_merging_leaves_the_other_as_it_is(tmp_path):
     Y, top, w, counts, n_relevant = rows(10)
     one, other = (
-        empty(w, counts).add(Y[s], top.rows(s), s.start, n_relevant[s]) for s in (slice(0, 20), slice(20, 60))
+        empty(w, counts).update(Y[s], top.rows(s), s.start, n_relevant[s]) for s in (slice(0, 20), slice(20, 60))
     )
     before = bits(other, tmp_path)
     one.merge(other)
-    one.add(Y, top, 100, n_relevant)
+    one.update(Y, top, 100, n_relevant)
     assert bits(other, tmp_path) == before
 
 
@@ -239,7 +239,7 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
     more = xc.TopK(top.ids, top.scores, N_LABELS + 1)
     one = xc.State(1, "P").update(Y, top)
     with pytest.raises(ArgumentError, match="40 labels"):
-        one.add(wide, more)
+        one.update(wide, more)
     with pytest.raises(ArgumentError, match=r"n_labels 40 .* 41 "):
         one.merge(xc.State(1, "P").update(wide, more))
     with pytest.raises(ArgumentError, match="a State"):
@@ -252,16 +252,16 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
 
 def test_a_row_twice_is_refused_unless_allowed():
     Y, top, *_ = rows(12)
-    one = xc.State(1, "P").update(Y, top, 100).add(Y, top, 0)
+    one = xc.State(1, "P").update(Y, top, 100).update(Y, top, 0)
     for first, both in ((0, "0 to 59"), (59, "59 to 59"), (41, "41 to 59"), (130, "130 to 159")):
         with pytest.raises(ArgumentError, match=f"rows {both} "):
-            one.add(Y, top, first)
+            one.update(Y, top, first)
     with pytest.raises(ArgumentError, match="rows 100 to 159 "):
         one.merge(xc.State(1, "P").update(Y, top, 100))
     assert one.n_rows == 120
-    one.add(Y[:40], top.rows(slice(0, 40)), 60)
+    one.update(Y[:40], top.rows(slice(0, 40)), 60)
     assert one.n_rows == 160
-    assert xc.State(1, "P", allow_repeats=True).update(Y, top, 0).add(Y, top, 0).n_rows == 120
+    assert xc.State(1, "P", allow_repeats=True).update(Y, top, 0).update(Y, top, 0).n_rows == 120
 
 
 def test_no_rows_in_a_block_is_fine_in_all_an_error(tmp_path):
@@ -273,13 +273,13 @@ def test_no_rows_in_a_block_is_fine_in_all_an_error(tmp_path):
     assert nothing.merge(xc.State((1, 3), ["P", "coverage", "ECE"]).update(Y, top, 0)).n_rows == 60
     fresh = xc.State((1, 3), ["P", "coverage", "ECE"])
     fresh.save(tmp_path / "empty.npz")
-    assert xc.State.load(tmp_path / "empty.npz").add(Y, top).compute().equals(nothing.compute())
+    assert xc.State.load(tmp_path / "empty.npz").update(Y, top).compute().equals(nothing.compute())
 
 
 @pytest.mark.parametrize("what", ["scores", "n_relevant", "k"])
 def test_a_refused_block_changes_nothing(what, tmp_path):
     Y, top, w, counts, n_relevant = rows(14)
-    found = empty(w, counts).add(Y, top, 0, n_relevant)
+    found = empty(w, counts).update(Y, top, 0, n_relevant)
     before = bits(found, tmp_path)
     if what == "scores":
         scores = top.scores.copy()
@@ -291,7 +291,7 @@ def test_a_refused_block_changes_nothing(what, tmp_path):
     else:
         bad, message = (Y, top.head(3), 60, n_relevant), "must not exceed the 3 places"
     with pytest.raises(ArgumentError, match=message):
-        found.add(*bad)
+        found.update(*bad)
     assert bits(found, tmp_path) == before
 
 
@@ -310,7 +310,7 @@ def test_a_missing_or_foreign_file_is_named(tmp_path):
 
 def test_a_damaged_file_never_gives_another_result(tmp_path):
     Y, top, w, counts, n_relevant = rows(15)
-    found = empty(w, counts).add(Y, top, 0, n_relevant)
+    found = empty(w, counts).update(Y, top, 0, n_relevant)
     found.save(tmp_path / "good.npz")
     want, good = found.compute(), (tmp_path / "good.npz").read_bytes()
     rng, refused = np.random.default_rng(0), 0
@@ -346,7 +346,7 @@ def stored(path) -> dict:
 def saved(path, **how) -> dict:
     """The arrays of a file with a state of everything."""
     Y, top, w, counts, n_relevant = rows(16)
-    empty(w, counts).add(Y, top, 0, n_relevant).save(path, **how)
+    empty(w, counts).update(Y, top, 0, n_relevant).save(path, **how)
     return stored(path)
 
 
@@ -450,7 +450,7 @@ def test_cross_fitting_from_counts_is_that_of_the_pairs():
     names = ["ECE@5", "ACE@5", "Brier@5", "NLL@5", "P@5"]
     parts = [xc.State(5, names, exact=True, n_rows=200, folds=7) for _ in range(3)]
     for part, some in zip(parts, (slice(130, 200), slice(0, 55), slice(55, 130)), strict=True):
-        part.add(Y[some], top.rows(some), some.start)
+        part.update(Y[some], top.rows(some), some.start)
     merged = parts[0].merge(parts[1]).merge(parts[2])
     for method in ("isotonic", "platt", "beta"):
         want = xc.calibrate.cross_fit(top.scores, Y.toarray()[np.arange(200)[:, None], top.ids], method, folds=7)
@@ -475,8 +475,8 @@ def test_the_grid_stays_within_its_bounds_and_its_memory():
     for _ in range(6):
         said = rng.random((2000, 30))
         Y, top = sp.csr_matrix(rng.random(said.shape) < said**2), xc.TopK.from_scores(said, 5)
-        grid.add(Y, top)
-        exact.add(Y, top)
+        grid.update(Y, top)
+        exact.update(Y, top)
     bounds = grid.bounds().set_index(["metric", "k"])["value"]
     one, other = (state.compute().set_index(["metric", "k"])["value"] for state in (grid, exact))
     for name in ("ACE", "smECE"):
@@ -533,11 +533,3 @@ def test_what_was_not_kept_is_named(call, message):
     Y, top, *_ = rows(21)
     with pytest.raises(ArgumentError, match=message):
         call(Y, top)
-
-
-def test_the_old_names_stay_with_a_warning():
-    Y, top = np.eye(2), xc.TopK.from_ids([[0], [0]], n_labels=2)
-    with pytest.warns(DeprecationWarning, match="State.update"):
-        old = xc.State(1, "P").add(Y, top)
-    with pytest.warns(DeprecationWarning, match="State.compute"):
-        assert old.result().equals(xc.State(1, "P").update(Y, top).compute())

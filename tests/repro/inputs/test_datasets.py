@@ -12,7 +12,6 @@ import pytest
 from tests.refused import damaged, refused
 from tests.rehearsal import standins
 from xcrepro import twin, write_xc
-from xcrepro.core import propensity
 from xcrepro.core.data import load
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.twin import Twin
@@ -262,9 +261,3 @@ def test_the_folder_of_one_dataset_is_not_taken_for_another(real_data):
     ds = datasets.pick("bibtex", folder=real_data("bibtex"))
     assert ds.comparable
     assert not datasets.printed_rows(ds).empty
-
-
-def test_weights_are_those_of_the_train_counts():
-    ds = twin("bibtex", scale=0.05)
-    expected = propensity.inverse(ds.train.Y.getnnz(axis=0), ds.train.Y.shape[0], 0.55, 1.5)
-    np.testing.assert_array_equal(datasets.weights(ds), expected)

@@ -230,9 +230,7 @@ def test_the_draw_takes_the_quickest_what_changed_and_a_share():
     assert all("40.npz" in stored.drawn(changed, f"{number}") for number in range(20))
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in models.CLASSES if name not in {"NapkinPLT", "TwoTowers", "GraphTowers"}]
-)
+@pytest.mark.parametrize("name", [name for name in models.CLASSES if name not in {"TwoTowers", "GraphTowers"}])
 def test_the_first_places_are_the_same_however_many_are_asked_for(name):
     """What is stored with five places serves who asks for one."""
     rng = np.random.default_rng(3)

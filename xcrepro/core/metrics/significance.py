@@ -131,8 +131,7 @@ def confidence_intervals(Y, top: TopK, ks=KS, **options) -> list[Interval]:
     inverse_propensity, n_relevant, label_counts
         As in :func:`xcrepro.evaluate`.
     method : {None, "bootstrap", "halves"}
-        None takes for each metric the one that holds. ``"bootstrap"`` for all is what the kit did before; ``"halves"``
-        for all does well too.
+        None takes for each metric the one that holds. ``"bootstrap"`` and ``"halves"`` take one for all.
 
     Returns
     -------

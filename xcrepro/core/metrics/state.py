@@ -8,7 +8,6 @@ import functools
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -242,16 +241,6 @@ class State:
                 fold.add(block)
         self._take(fresh, block.n_labels, ranges, block.n_rows)
         return self
-
-    def add(self, *given, **options) -> State:
-        """:meth:`update` under its old name."""
-        warnings.warn("State.add is called State.update now", DeprecationWarning, stacklevel=2)
-        return self.update(*given, **options)
-
-    def result(self) -> pd.DataFrame:
-        """:meth:`compute` under its old name."""
-        warnings.warn("State.result is called State.compute now", DeprecationWarning, stacklevel=2)
-        return self.compute()
 
     def merge(self, other: State) -> State:
         """Add another state's rows.

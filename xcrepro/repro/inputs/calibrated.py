@@ -65,13 +65,6 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
     )
 
 
-def predictions(
-    ds: Dataset, models: Sequence[str] = (), seed: int = 0, given: str = "", places: int = baselines.SHOWN
-) -> dict[str, TopK]:
-    """:func:`xcrepro.repro.inputs.baselines.predictions` of ``models``, by default all of :data:`MODELS`."""
-    return baselines.predictions(ds, list(models) or list(MODELS), seed, given, places)
-
-
 def linked(top: TopK, k: int, name: str = "") -> TopK:
     """The first k places with scores in [0, 1]: as they are, or (s - min) / (max - min) over all of them; the order stays.
 

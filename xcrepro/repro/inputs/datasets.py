@@ -11,11 +11,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
 
-from xcrepro.core import propensity
 from xcrepro.core.data import fingerprints, registry
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.load import home_of, load, require
@@ -150,13 +147,3 @@ def printed_table(ds: Dataset) -> pd.DataFrame:
     rows["row"] = rows["row"].astype(int)
     wide = rows.pivot(index=["row", "method"], columns="column", values="text")[list(rows["column"].unique())]
     return wide.rename_axis(columns=None).reset_index("method").reset_index(drop=True)
-
-
-def weights(ds: Dataset) -> np.ndarray:
-    """Inverse propensities (L,) of the dataset's labels from its train counts, with its A and B."""
-    return propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
-
-
-def complete(ds: Dataset) -> csr_matrix | None:
-    """The complete truth of a twin's test points, before labels went missing; None of real data, where nobody knows it."""
-    return ds.test.Y_complete if isinstance(ds, Twin) else None

@@ -67,18 +67,6 @@ class Lesson:
             for found in ([notebooks.text(cell["source"])] if _is_open(cell) else _SOLUTION.findall(_text(cell)))
         ]
 
-    def hidden_tests(self) -> list[str]:
-        """The text of every hidden test."""
-        return [found for cell in self.notebook["cells"] for found in _HIDDEN.findall(_text(cell))]
-
-    def teachers(self) -> list[str]:
-        """Every text that is for the teacher only: cells with the tag, and regions of other cells."""
-        return [
-            found
-            for cell in self.notebook["cells"]
-            for found in ([_text(cell)] if _is_teachers(cell) else _TEACHERS.findall(_text(cell)))
-        ]
-
 
 def for_students(text: str) -> str:
     """Markdown without what is for the teacher only.

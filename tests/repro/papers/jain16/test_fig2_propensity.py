@@ -17,9 +17,9 @@ from xcrepro.repro.papers.jain16 import fig2_propensity as fig2
 
 
 def test_parameters_are_refused_by_their_name():
-    fig2.check_parameters({"dataset": "eurlex-4k", "draws": 40})
+    fig2.check_parameters({"dataset": "synthetic eurlex-4k", "draws": 40})
     with pytest.raises(ArgumentError, match="draws"):
-        fig2.check_parameters({"dataset": "eurlex-4k", "draws": 39})
+        fig2.check_parameters({"dataset": "synthetic eurlex-4k", "draws": 39})
 
 
 def test_overlaps_with_several_parents_against_sets():

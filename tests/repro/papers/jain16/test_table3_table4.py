@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import xcrepro as xc
+from tests import notebook
 from xcrepro.core.propensity import inverse
-from xcrepro.repro import notebooks
 
 
 @pytest.fixture(scope="module")
 def defined(root):
-    return notebooks.functions(root / "notebooks/jain16/table3_table4.ipynb")
+    return notebook.defined(root / "notebooks/jain16/table3_table4.ipynb")
 
 
 def test_psp_is_the_papers_ratio(defined, small, tops):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests import notebook
 from xcrepro.core import paths
-from xcrepro.repro import notebooks
 
 
 def test_what_the_notebook_computes():
-    defined = notebooks.functions(paths.project_root() / "notebooks/schultheis23/frontier.ipynb")
+    defined = notebook.defined(paths.project_root() / "notebooks/schultheis23/frontier.ipynb")
     eta = np.array([[0.5, 0.25], [0.5, 0.75]])
     assert defined["utility"](eta, [[0], [0]]) == pytest.approx((2 * 1.0 / (2 + 1.0) + 0) / 2)
     assert defined["utility"](eta, [[0], [1]]) == pytest.approx((2 * 0.5 / (1 + 1.0) + 2 * 0.75 / (1 + 1.0)) / 2)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import xcrepro as xc
+from tests import notebook
 from xcrepro.core import paths
-from xcrepro.repro import notebooks
 
 
 @pytest.fixture(scope="module")
 def defined():
-    return notebooks.functions(paths.project_root() / "notebooks/schultheis24/equations.ipynb")
+    return notebook.defined(paths.project_root() / "notebooks/schultheis24/equations.ipynb")
 
 
 def test_a_step_by_hand(defined):

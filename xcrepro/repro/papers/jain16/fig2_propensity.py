@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -16,12 +17,16 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.truth import as_truth
 from xcrepro.repro import figures, looks
 from xcrepro.repro.inputs import parameters
-from xcrepro.repro.papers.jain16._common import DOCUMENTS, MIDDLE, PAPER, check_draws, log_spaced
 
 PER_BIN = 20  # labels a bin
 MIN_DESCENDANTS = 5  # "more than 4"
 ESTIMATES = ("true", "procedure", "complete descendants", "among descendants")
 
+MIDDLE = (0.025, 0.975)  # the quantiles around the middle 95 % of draws
+PAPER = {"Wikipedia": "wikilshtc-325k", "Amazon": "amazon-670k"}
+"""What the paper calls a dataset in figs. 1 and 2 -> the catalogue's name of the dataset of table 2 that it stands for."""
+DOCUMENTS = 19_314
+"""How many points the committed counts of EURLex-4K's labels are of: all of them, train and test."""
 PRINTED = "eq. 1 with the A and B that jain16 prints, and N of its table 2"
 EUROVOC = "EuroVoc over the labels of EURLex-4K (real data), 19,314 documents"
 """What the figures are made from, beside a twin."""
@@ -31,6 +36,12 @@ def check_parameters(values: Mapping[str, object]) -> None:
     """:func:`xcrepro.repro.inputs.parameters.check`, and the rule of ``draws``."""
     parameters.check(values)
     check_draws(values["draws"])
+
+
+def check_draws(draws: int) -> None:
+    """ArgumentError for too few draws to have :data:`MIDDLE` in them."""
+    if draws < 40:
+        raise ArgumentError("draws", "must be 40 or more, for 2.5 % on either side", draws)
 
 
 # ---------------------------------------------------------------- estimates from a hierarchy
@@ -141,7 +152,8 @@ def compute_fits(twin: pd.DataFrame, n_train: int, eurovoc: pd.DataFrame) -> pd.
 def compute_hierarchy(twin: pd.DataFrame, labels: pd.DataFrame, eurovoc: pd.DataFrame) -> pd.DataFrame:
     """The data behind the second figure, from bins and EuroVoc's labels, with eq. 1 at EURLex-4K's A and B."""
     entry = registry.get("eurlex-4k")
-    at = log_spaced(int(labels["count"].max()), 12)
+    top = int(labels["count"].max())
+    at = np.unique(np.round(np.geomspace(1, top, round(12 * math.log10(top)) + 1)).astype(np.int64))
     model = pd.DataFrame({"count": at, "true": 1 / propensity.inverse(at, entry.n_train, entry.A, entry.B)})
     parts = {"twin, bins": twin, "EuroVoc, labels": labels, "EuroVoc, bins": eurovoc, "eq. 1": model}
     table = pd.concat([part.assign(source=name) for name, part in parts.items()], ignore_index=True)
