@@ -12,7 +12,7 @@ LONG   ?=
 # A part of it: `make figures ONLY=jain16`, `make figures ONLY=jain16/table3_table4,beyond/audit`.
 ONLY   ?=
 
-.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors
+.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors rehearsal
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -62,6 +62,9 @@ processors: $(TESTED)  ## all notebooks on simulated processors, from empty cach
 
 mutants: $(TESTED)  ## planted faults, one by one: do the tests see them? (MINUTES=30: so long; it goes on where it stopped)
 	$(BIN)/python -m tests.mutants$(if $(MINUTES), --minutes $(MINUTES))
+
+rehearsal: $(TESTED)  ## every notebook on stand-ins of all datasets, from the download on (MINUTES=60; it goes on where it stopped)
+	$(BIN)/python -m tests.rehearsal$(if $(MINUTES), --minutes $(MINUTES))$(if $(ITEMS), $(ITEMS))
 
 fuzz: $(TESTED)  ## damaged files at every door (FUZZ_SECONDS=300, FUZZ_SEED=0)
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300) --seed $(or $(FUZZ_SEED),0)

@@ -85,7 +85,7 @@ def test_a_folder_is_the_readers_own_data(tmp_path, made):
     assert not isinstance(ds, Twin)
     assert (ds.train.Y != made.train.Y).nnz == 0
     np.testing.assert_allclose(ds.test.X.toarray(), made.test.X.toarray(), rtol=1e-5)
-    assert datasets.registry_name(ds) == "any"
+    assert datasets.registry_name(ds) == datasets.short_name(ds) == "any"
     assert ds.origin.startswith("any (real data), ")  # of what nothing is printed about, this says nothing
     assert ds.notes == ("'any' is not in the catalogue: nothing is printed about it",)
     assert (datasets.printed_name(ds), len(datasets.printed_rows(ds))) == ("", 0)

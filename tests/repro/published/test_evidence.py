@@ -132,6 +132,15 @@ def test_what_is_found_from_records_comes_before_their_own_outcomes(tib, twin):
     assert found.loc[found["id"] == id, ["source", "outcome"]].to_numpy().tolist() == [["real, recorded", "holds"]]
 
 
+def test_built_in_counts_come_before_a_record_of_the_same_dataset(tib):
+    """As after ``--record`` of a dataset whose label counts come with the kit."""
+    live = evidence.of(tib, outcomes={"f1-power-law": (False, "counted")}).assign(dataset="EURLex-4K")
+    one, _ = item("jain16/fig1_label_frequency", {"eurlex-4k": live.assign(effect="recorded")})
+    found = evidence.gather(one, live)
+    assert found["effect"].tolist() == ["counted"]
+    assert evidence.verdicts(one, found).loc[0, "EURLex-4K"] == "counted"
+
+
 def test_planted_faults_are_refused(tib):
     one, _ = item()
     for outcomes, message in (

@@ -388,6 +388,12 @@ def find(name: str) -> Entry | None:
         return None
 
 
+def title(name: str) -> str:
+    """What the documents call a dataset; its own name where the catalogue does not have it."""
+    entry = find(name)
+    return entry.printed_name if entry else name
+
+
 def read(path: str | os.PathLike) -> Entry:
     """The entry that a ``dataset.toml`` describes, checked whole; DataError names file and key."""
     path = Path(path)

@@ -249,12 +249,10 @@ def model_name(path: str | os.PathLike) -> str:
 def model_files(*paths: str | os.PathLike) -> dict[str, Path]:
     """:func:`model_name` -> file of saved predictions, unread; of a folder all its files by name, but the hidden ones; a folder
     of Annif's documents is one model's."""
-    from xcrepro.tools.formats import annif
-
     found: dict[str, Path] = {}
     for path in (Path(one).expanduser() for one in paths):
         files = [path]
-        if path.is_dir() and not annif.sniff_folder(path):
+        if path.is_dir() and not get("annif").module.sniff_folder(path):
             files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
         if not files or not files[0].exists():
             raise DataMissing(f"{path} holds no predictions: give a file, or a folder with a file a model")

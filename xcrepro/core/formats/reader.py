@@ -21,7 +21,6 @@ from xcrepro.core.data.names import LabelNames
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.core.formats.index import Index
-from xcrepro.tools.formats import annif
 
 if TYPE_CHECKING:
     from xcrepro.core.data.dataset import Dataset
@@ -56,7 +55,7 @@ def dataset_of(truth: str | os.PathLike, truth_format: str | None = None, split=
     from xcrepro.core.data.load import load
 
     path = Path(truth).expanduser()
-    if path.is_dir() and truth_format is None and not annif.sniff_folder(path):
+    if path.is_dir() and truth_format is None and not formats.get("annif").module.sniff_folder(path):
         return load(path.resolve().name, path, split=split or 0, points=points)
     if path.exists() or truth_format is not None:
         for name, value in (("split", split), ("points", points)):

@@ -109,7 +109,7 @@ def printed_name(ds: Dataset) -> str:
 
 def short_name(ds: Dataset) -> str:
     """What a figure calls the dataset: as it is printed, without how many of its records there are; of a twin its title."""
-    return ds.title if isinstance(ds, Twin) or not ds.entry else registry.get(ds.entry.name).printed_name
+    return ds.title if isinstance(ds, Twin) or not ds.entry else registry.title(ds.entry.name)
 
 
 def printed_rows(ds: Dataset) -> pd.DataFrame:
