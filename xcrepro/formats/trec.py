@@ -21,7 +21,7 @@ from xcrepro.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.formats.index import Index
 from xcrepro.predictions import TopK
 
-_RUN = re.compile(rb"\S+\s+(Q0\s+\S+\s+\S+\s+\S+|\S+\s+\S+\s+-?\d+\s+[-+\d.]\S*)\s+\S+\s*")
+_RUN = re.compile(rb"\S+\s+(Q0\s+\S+\s+\S+\s+\S+|\S+\s+\S+\s+-?\d+\s+[-+\d.]\S*(?=\s+\S*[A-Za-z]))\s+\S+\s*")
 _QRELS = re.compile(rb"\S+\s+\S+\s+\S+\s+-?\d+\s*")
 
 
