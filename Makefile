@@ -12,7 +12,7 @@ LONG   ?=
 # A part of it: `make figures ONLY=jain16`, `make figures ONLY=jain16/table3_table4,beyond/audit`.
 ONLY   ?=
 
-.PHONY: help env figures train recorded test test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors
+.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors rehearsal
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -30,12 +30,12 @@ figures: $(READY)  ## every figure and table, offline (ONLY=jain16: a paper's or
 	$(BIN)/python -m papermill notebooks/00_regenerate_all.ipynb build/00_regenerate_all.ipynb --log-output --no-progress-bar$(if $(LONG), -p long True)$(if $(ONLY), -p items $(ONLY))
 
 train: $(READY)  ## train anew what notebooks read of models, compare it with data/predictions, and bring that up to date
-	$(BIN)/python -m xcrepro.commands.train $(ONLY)
+	$(BIN)/python -m xcrepro.tools.commands.train $(ONLY)
 
 recorded: $(READY)  ## what items come to on real data: make recorded DATA=DIR, DIR with a folder for each dataset
 	@test -n "$(DATA)" || { echo "make recorded DATA=DIR: DIR holds a folder for each dataset (data/recorded/README.md)"; exit 2; }
 	$(BIN)/xcrepro run --record --data "$(DATA)"
-	$(BIN)/python -m xcrepro.inputs.twin_statistics "$(DATA)"
+	$(BIN)/python -m xcrepro.repro.inputs.twin_statistics "$(DATA)"
 
 test: $(TESTED) lint  ## unit tests, doctests, and the outputs of every notebook (LONG=1: the long ones, and all recorded numbers)
 	$(if $(LONG),XCREPRO_LONG=1 )$(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval
@@ -44,21 +44,27 @@ test: $(TESTED) lint  ## unit tests, doctests, and the outputs of every notebook
 	rm -rf build/confirm
 	$(if $(LONG),XCREPRO_LONG=1 )XCREPRO_CONFIRM=some XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
 
+test-core: $(TESTED)  ## the core and the models with their tests and doctests: about two minutes once compiled
+	$(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval tests/core tests/models xcrepro/core xcrepro/models
+
 test-course: $(TESTED)  ## every lesson through nbgrader: stubs, solutions, planted wrong answers (make test does one)
-	XCREPRO_COURSE=1 $(BIN)/python -m pytest -n 2 tests/course
+	XCREPRO_COURSE=1 $(BIN)/python -m pytest -n 2 tests/tools/course
 
 test-lab: $(TESTED)  ## every notebook through a Jupyter server, from a clone and from the wheel (make test does three)
 	XCREPRO_LAB=1 $(BIN)/python -m pytest tests/test_jupyter_server.py
 
 test-scale: $(TESTED)  ## the same bits on Dask, workers and clients killed (make test leaves out what needs Dask)
 	$(PIP) -e '.[test,scale]'
-	$(BIN)/python -m pytest -n 2 tests/scale tests/data/test_stream.py tests/repro/test_sweep.py
+	$(BIN)/python -m pytest -n 2 tests/tools/scale tests/core/data/test_stream.py tests/repro/test_sweep.py
 
 processors: $(TESTED)  ## all notebooks on simulated processors, from empty caches: hours (ONLY="Nehalem Zen", ITEMS=jain16, AGAIN=1)
 	$(BIN)/python -m tests.processors$(if $(ONLY), --only $(ONLY))$(if $(ITEMS), --items $(ITEMS))$(if $(AGAIN), --again)
 
 mutants: $(TESTED)  ## planted faults, one by one: do the tests see them? (MINUTES=30: so long; it goes on where it stopped)
 	$(BIN)/python -m tests.mutants$(if $(MINUTES), --minutes $(MINUTES))
+
+rehearsal: $(TESTED)  ## every notebook on stand-ins of all datasets, from the download on (MINUTES=60; it goes on where it stopped)
+	$(BIN)/python -m tests.rehearsal$(if $(MINUTES), --minutes $(MINUTES))$(if $(ITEMS), $(ITEMS))
 
 fuzz: $(TESTED)  ## damaged files at every door (FUZZ_SECONDS=300, FUZZ_SEED=0)
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300) --seed $(or $(FUZZ_SEED),0)

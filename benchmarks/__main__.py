@@ -9,7 +9,7 @@ import os
 import platform
 from importlib import metadata
 
-from xcrepro.paths import atomic_path, project_root
+from xcrepro.core.paths import atomic_path, project_root
 
 JOBS = (
     "loader",

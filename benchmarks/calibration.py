@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.metrics import installed, race, row, thread_count, without_number
-from xcrepro.folds.pairs import BINS, PairSums
-from xcrepro.metrics import calibration
+from xcrepro.core.folds.pairs import BINS, PairSums
+from xcrepro.core.metrics import calibration
 
 SIZES, QUICK_SIZES = (765_125, 15_302_500), (3_000, 9_000)
 TOLERANCE = 1e-6

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.metrics import best, installed, race, row, thread_count, without_number
-from xcrepro import calibrate
+from xcrepro.core import calibrate
 
 FOLDS = 10
 K = 5

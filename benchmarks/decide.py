@@ -17,8 +17,8 @@ from scipy.sparse import csr_matrix
 import xcrepro as xc
 from benchmarks import metrics
 from benchmarks.metrics import best, installed, race, row, thread_count, without_number
-from xcrepro import decide
-from xcrepro.truth import as_truth
+from xcrepro.core import decide
+from xcrepro.core.truth import as_truth
 
 K = 5
 PASSES = 5

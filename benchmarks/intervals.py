@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro.metrics import registry
+from xcrepro.core.metrics import registry
 
 KS = (1, 5)
 POPULATION = 200_000

@@ -27,7 +27,7 @@ from benchmarks.metrics import (
     thread_count,
     without_number,
 )
-from xcrepro.metrics.ranking import values
+from xcrepro.core.metrics.ranking import values
 
 METRICS = ("coverage", "macro-F1")
 FROM_SCORES = "xcrepro, warm, 2 threads, from the scores"

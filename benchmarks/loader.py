@@ -25,7 +25,7 @@ def make_file(path: Path, n_rows: int) -> None:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from xcrepro.data.write import write_xc
+    from xcrepro.core.data.write import write_xc
 
     rng = np.random.default_rng(0)
 
@@ -50,7 +50,7 @@ def make_file(path: Path, n_rows: int) -> None:
 
 
 def _xcrepro(threads: int | None):
-    from xcrepro.data.read import read_xc
+    from xcrepro.core.data.read import read_xc
 
     with tempfile.TemporaryDirectory() as folder:
         tiny = Path(folder, "tiny.txt")
@@ -90,7 +90,7 @@ def _bytes_once():
 
 
 def _cold(path):
-    from xcrepro.data.read import read_xc
+    from xcrepro.core.data.read import read_xc
 
     return read_xc(path)
 
@@ -160,7 +160,7 @@ def run(repeats: int = 3, quick: bool = False) -> list[dict]:
     """
     from importlib.util import find_spec
 
-    from xcrepro.paths import cache_dir
+    from xcrepro.core.paths import cache_dir
 
     n_rows = QUICK_ROWS if quick else ROWS
     path = cache_dir() / "benchmarks" / f"loader-{n_rows}.txt"

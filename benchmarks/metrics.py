@@ -24,7 +24,7 @@ from numba import njit
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
-from xcrepro.metrics import ranking
+from xcrepro.core.metrics import ranking
 
 ROOT = Path(__file__).resolve().parent.parent
 KS = (1, 3, 5)
@@ -323,7 +323,7 @@ start = time.perf_counter()
 import numpy as np
 from scipy.sparse import csr_matrix
 import xcrepro as xc
-from xcrepro.metrics import ranking
+from xcrepro.core.metrics import ranking
 imports = time.perf_counter() - start
 
 folder, n, n_labels, metrics, ks = sys.argv[1], *json.loads(sys.argv[2])

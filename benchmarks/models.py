@@ -20,7 +20,7 @@ from benchmarks.metrics import ROOT, row, without_number
 from xcrepro.models import CLASSES
 
 BEFORE = os.environ.get("XCREPRO_BENCH_BEFORE", "96adedd")
-LEFT_OUT = {"NapkinPLT": "another library's code", "Popularity": "counts labels"}
+LEFT_OUT = {"Popularity": "counts labels"}
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 # Trains twice, because the first compiles; prints the seconds of the second.
 _TIMED = """

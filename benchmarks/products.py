@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.metrics import installed, race, row, without_number
-from xcrepro import arithmetic
+from xcrepro.core import arithmetic
 
 BATCH, HIDDEN, LABELS, BLOCK = 64, 256, 4000, 512
 PEER = "NumPy, one BLAS thread"

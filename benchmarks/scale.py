@@ -103,7 +103,7 @@ def measured(call, client=None) -> tuple[float, float, object]:
 
 def engines(count: int, n: int, n_labels: int, rounds: int) -> list[dict]:
     """Block files through one process, on one thread, and through two Dask workers, warm; medians of ratios, round by round."""
-    from xcrepro import cluster
+    from xcrepro.repro import cluster
 
     job = f"{count} blocks of {n:,} rows x {n_labels:,} labels, files, all metrics by default"
     seconds: dict[str, list] = {}
@@ -147,7 +147,7 @@ def engines(count: int, n: int, n_labels: int, rounds: int) -> list[dict]:
 
 def memory(counts: list[int], n: int, n_labels: int) -> list[dict]:
     """The largest memory that a worker of a new cluster has held."""
-    from xcrepro import cluster
+    from xcrepro.repro import cluster
 
     rows = []
     for count in counts:
@@ -194,7 +194,7 @@ def partial(n: int, n_labels: int) -> list[dict]:
 
 def growth(sizes: list[int], n: int, n_labels: int, picture: Path | None) -> list[dict]:
     """End to end, made on the fly, two Dask workers: time by stored scores, and a straight line through it."""
-    from xcrepro import cluster
+    from xcrepro.repro import cluster
 
     job = f"end to end on two Dask workers, {n_labels:,} labels, blocks of {n:,} rows made on the fly, all metrics by default"
     rows = []
@@ -242,7 +242,7 @@ def _draw(rows: list[dict], slope: float, start: float, picture: Path) -> None:
 _STREAM = """
 import json, resource, sys, time
 import xcrepro as xc
-from xcrepro.data.stream import paired
+from xcrepro.core.data.stream import paired
 truth, scores, rows, cap, small_truth, small_scores = sys.argv[1:]
 def go(truth, scores):
     state, row = xc.State(metrics=["P", "nDCG", "macro-F1", "coverage"]), 0

@@ -15,7 +15,7 @@ from benchmarks.metrics import clock, installed, new_process, row, without_numbe
 
 IMPORTS = "importing, in a new process"
 FIRST = "importing and the first P@5 of 100 rows, in a new process"
-KERNELS = "every kernel of xcrepro/kernels, in a new process"
+KERNELS = "every kernel of xcrepro/core/kernels, in a new process"
 
 # who -> (module that must be there, what to import)
 _IMPORTS = {
@@ -131,9 +131,9 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
     from scipy.sparse import csr_matrix
 
     import xcrepro as xc
-    from xcrepro.data.read import read_labels, read_sparse
-    from xcrepro.data.write import write_sparse
-    from xcrepro.metrics import ranking, registry
+    from xcrepro.core.data.read import read_labels, read_sparse
+    from xcrepro.core.data.write import write_sparse
+    from xcrepro.core.metrics import ranking, registry
 
     rng = np.random.default_rng(0)
     dense = rng.random((60, 40), np.float32)
@@ -210,7 +210,8 @@ def every_kernel(only: tuple[str, ...] | None = None) -> None:
 
     from numba.core.registry import CPUDispatcher
 
-    import xcrepro.kernels
+    import xcrepro.core.kernels
+    import xcrepro.models.kernels
 
     seconds = {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
@@ -221,11 +222,12 @@ def every_kernel(only: tuple[str, ...] | None = None) -> None:
             step()
             seconds[name] = time.perf_counter() - start
     missed = []
-    for module in pkgutil.iter_modules(xcrepro.kernels.__path__):
-        kernel_file = importlib.import_module(f"xcrepro.kernels.{module.name}")
-        for name, kernel in vars(kernel_file).items():
-            if isinstance(kernel, CPUDispatcher) and not kernel.overloads:
-                missed.append(f"{module.name}.{name}")
+    for room in (xcrepro.core.kernels, xcrepro.models.kernels):
+        for module in pkgutil.iter_modules(room.__path__):
+            kernel_file = importlib.import_module(f"{room.__name__}.{module.name}")
+            for name, kernel in vars(kernel_file).items():
+                if isinstance(kernel, CPUDispatcher) and not kernel.overloads:
+                    missed.append(f"{module.name}.{name}")
     json.dump({"steps": seconds, "missed": sorted(missed)}, sys.stdout)
 
 

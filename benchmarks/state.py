@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 from benchmarks.metrics import KS, METRICS, make_case, race, row, thread_count
-from xcrepro.metrics import ranking
+from xcrepro.core.metrics import ranking
 
 BLOCKS = 16
 CALIBRATION = ("ECE@5", "ACE@5", "Brier@5", "NLL@5")

@@ -14,9 +14,9 @@ import xcrepro as xc
 from benchmarks.decide import K, make_case
 from benchmarks.metrics import race, row, thread_count
 from benchmarks.trees import measure
-from xcrepro import decide
-from xcrepro.data import load
-from xcrepro.inputs.calibrated import keep_labels
+from xcrepro.core import decide
+from xcrepro.core.data import load
+from xcrepro.repro.inputs.calibrated import keep_labels
 
 
 def reranking(ds, repeats: int, trees: int) -> list[dict]:

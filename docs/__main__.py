@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from docs import explore, links, sources
-from xcrepro import threads
-from xcrepro.course import lessons, slides
-from xcrepro.errors import XCError
-from xcrepro.paths import project_root
+from xcrepro.core import threads
+from xcrepro.core.errors import XCError
+from xcrepro.core.paths import project_root
+from xcrepro.tools.course import lessons, slides
 
 
 def build(root: Path, out: Path, quiet: bool = False, run: bool = True) -> list[str]:

@@ -1,6 +1,6 @@
 """Sphinx's settings for the site; the sources are staged under ``build/site`` (``docs/sources.py``)."""
 
-import importlib
+import operator
 import re
 
 import xcrepro
@@ -36,7 +36,7 @@ napoleon_use_rtype = False
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:(class|obj|data|exc|attr|meth)", r".*"),
-    (r"py:mod", r"xcrepro\.(kernels|papers)\b.*"),
+    (r"py:mod", r"xcrepro\.\w+\.(kernels|papers)\b.*"),
     (r"py:func", r"(?!xcrepro\.)\w+\.\w+.*"),  # another library's
 ]
 
@@ -71,12 +71,12 @@ def escape_bars(app, what, name, obj, options, lines) -> None:
 
 
 def public_name(app, env, node, contnode):
-    """``xcrepro.evaluate`` is written where ``xcrepro.metrics.evaluate.evaluate`` is described: found by looking it up."""
+    """``xcrepro.evaluate`` is written where ``xcrepro.core.metrics.evaluate.evaluate`` is described: found by looking it up."""
     module, _, name = node.get("reftarget", "").rpartition(".")
     if node.get("refdomain") != "py" or not module.startswith("xcrepro"):
         return None
     try:
-        found = getattr(importlib.import_module(module), name)
+        found = operator.attrgetter(f"{module}.{name}".partition(".")[2])(xcrepro)
         target = f"{found.__module__}.{found.__qualname__}"
     except (ImportError, AttributeError):
         return None

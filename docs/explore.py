@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from xcrepro import looks
-from xcrepro.repro import certificate, notebooks
+from xcrepro.repro import certificate, looks, notebooks
 from xcrepro.repro.manifest import Entry
 
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^()\s]*figures/([\w-]+/[\w-]+)\.png\)\n\n\*(?:.+\n?)+")

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from docs import explore, reproduced
-from xcrepro import commands
-from xcrepro.errors import DataError
+from xcrepro.core.errors import DataError
 from xcrepro.repro import notebooks
 from xcrepro.repro.manifest import Entry
+from xcrepro.tools import commands
 
 DOCUMENTS = {
     "xcrepo": (
@@ -527,7 +527,7 @@ def api(root: Path) -> dict[str, str]:
     rooms = defaultdict(list)
     for path in sorted((root / "xcrepro").rglob("*.py")):
         parts = path.relative_to(root / "xcrepro").parts
-        if parts[0] in _NOT_API or (parts[-1].startswith("_") and parts[-1] != "__init__.py"):
+        if _NOT_API & {*parts} or (parts[-1].startswith("_") and parts[-1] != "__init__.py"):
             continue
         name = ".".join(["xcrepro", *parts]).removesuffix(".py").removesuffix(".__init__")
         rooms[name.split(".")[1] if name.count(".") else ""].append((name, path))

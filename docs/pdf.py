@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 from docs import sources
-from xcrepro.errors import DataMissing, XCError
-from xcrepro.paths import project_root
+from xcrepro.core.errors import DataMissing, XCError
+from xcrepro.core.paths import project_root
 
 SETTINGS = {
     "extensions": ["myst_parser"],

@@ -18,8 +18,8 @@ from pathlib import Path
 import yaml
 
 from docs import generated
-from xcrepro.errors import XCError
-from xcrepro.paths import atomic_path, project_root
+from xcrepro.core.errors import XCError
+from xcrepro.core.paths import atomic_path, project_root
 from xcrepro.repro import certificate, manifest
 from xcrepro.repro.manifest import Entry
 

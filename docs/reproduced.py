@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from xcrepro.errors import DataError
+from xcrepro.core.errors import DataError
 from xcrepro.repro.manifest import Entry
 
 LISTING = "notebooks/reproduced.csv"

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from docs import explore, generated
-from xcrepro.errors import DataMissing, XCError
+from xcrepro.core.errors import DataMissing, XCError
 from xcrepro.repro import manifest, notebooks
 from xcrepro.repro.manifest import Entry
 

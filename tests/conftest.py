@@ -38,6 +38,18 @@ def real_data():
     return folder
 
 
+@pytest.fixture
+def file(tmp_path):
+    """``file(text, name)``: the path of a file of that text or those bytes."""
+
+    def write(text, name="a.txt"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
 @pytest.fixture(scope="session")
 def twin():
     return xc.twin("bibtex", scale=0.2, seed=0)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from xcrepro.predictions import TopK
+from xcrepro.core.predictions import TopK
 
 
 def ranked(scores: dict[int, float], k: int) -> list[int]:

@@ -14,8 +14,8 @@ import argparse
 import sys
 from dataclasses import dataclass, field
 
-from xcrepro import paths, threads
-from xcrepro.errors import XCError
+from xcrepro.core import paths, threads
+from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate, manifest
 
 AVX2 = ("avx2", "bmi2", "fma")

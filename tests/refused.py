@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.core.errors import ArgumentError, DataError
 
 ANY = object()
 

@@ -1,4 +1,4 @@
-"""`python -m tests.size`: lines of code and of docstrings in every room of the package, in the tests and in the notebooks."""
+"""`python -m tests.size`: lines of code and of docstrings by wing and room of the package, in tests, notebooks, docs and benchmarks."""
 
 import ast
 import io
@@ -34,14 +34,14 @@ def notebook(path: Path) -> str:
 
 
 def sizes(root: Path = ROOT) -> dict[str, Counter]:
-    """Code, docstrings and functions by room; the package's rooms are its folders and the files beside them."""
+    """Code, docstrings and functions of everything in Python: by folder, of the package also by wing and by room of a wing."""
     rooms: dict[str, Counter] = {}
-    for top in ("xcrepro", "tests", "notebooks"):
+    for top, deep in (("xcrepro", 3), ("tests", 2), ("notebooks", 2), ("docs", 1), ("benchmarks", 1)):
         for path in sorted((root / top).rglob("*.ipynb" if top == "notebooks" else "*.py")):
-            room = path.relative_to(root).parts[: 2 if top != "tests" else 1]
+            parts = path.relative_to(root).parts[:deep]
             code, docstrings, functions = lines(notebook(path) if top == "notebooks" else path.read_text())
             counted = Counter(code=code, docstrings=docstrings, functions=functions)
-            for name in {top, "/".join(room)}:
+            for name in {"all Python", *("/".join(parts[: n + 1]) for n in range(len(parts)))}:
                 rooms.setdefault(name, Counter()).update(counted)
     return rooms
 

@@ -15,8 +15,8 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro import formats
 from xcrepro.__main__ import _parser, main
+from xcrepro.core import formats
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
 OF_THEIR_OWN = {"formats.md", "own_dataset.md", "evaluate.md", "tib.md", "training_loop.md", "scale.md"}  # tests below
@@ -102,6 +102,15 @@ def test_every_command_on_a_page_is_one(path):
                 *commands[name]._option_string_actions
             }
             assert not unknown, f"{path.name}: {command}"
+
+
+def test_p_at_1_is_computed_as_the_architecture_says(root):
+    code = re.search(r"```python\n(.*?)```", (root / "ARCHITECTURE.md").read_text(), re.DOTALL)[1]
+    *steps, formula = code.strip().splitlines()
+    here = {"Y": np.eye(4, 6), "top": xc.TopK.from_ids([[0, 1], [1, 0], [5, 2], [0, 3]], n_labels=6)}
+    exec("\n".join(steps), here)
+    found = eval(formula.partition("  # ")[0], here)
+    assert found == xc.evaluate(here["Y"], here["top"], metrics=["P@1"])["value"].item() == 0.5
 
 
 def test_the_table_of_formats_is_the_list(root):

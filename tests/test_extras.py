@@ -11,7 +11,7 @@ import tomllib
 
 import pytest
 
-from xcrepro import extras
+from xcrepro.core import extras
 from xcrepro.repro import environment
 
 

@@ -22,17 +22,18 @@ from scipy import sparse
 
 import xcrepro as xc
 from tests.repro.conftest import Project
-from xcrepro import formats, repro, results
-from xcrepro.commands import judge
-from xcrepro.data import download, open_sets
-from xcrepro.data.names import LabelNames, write_label_names
-from xcrepro.data.vectorize import vectorize
-from xcrepro.diagnose import fingerprints
-from xcrepro.errors import XCError
-from xcrepro.inputs import twin_statistics
-from xcrepro.reports import board, report
+from xcrepro import repro
+from xcrepro.core import formats
+from xcrepro.core.data import fingerprints, open_sets
+from xcrepro.core.data.names import LabelNames, write_label_names
+from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
+from xcrepro.repro.inputs import download, twin_statistics
 from xcrepro.repro.start import start
+from xcrepro.tools.commands import judge
+from xcrepro.tools.course import board
+from xcrepro.tools.reports import report
+from xcrepro.tools.vectorize import vectorize
 
 resource = pytest.importorskip("resource", reason="this system has no limits to the size of a file")
 
@@ -97,11 +98,6 @@ def open_dataset(home: Path, turn: int) -> None:
         subjects.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
     if turn == 2:
         open_sets.build("tib", records, subjects, out=home / "tib")
-
-
-def kept_result(home: Path, turn: int) -> None:
-    _, Y, top = data(turn)
-    results.add(results.of("mine", "a set", Y, top, (1, 3), note="w" * 100 * turn), home / "results", force=True)
 
 
 def fingerprints_(home: Path, turn: int) -> None:
@@ -188,7 +184,7 @@ def judged_sheet(home: Path, turn: int) -> None:
         xc.write_xc(home / "truth.npz", X, Y)
         top.save(home / "top.npz")
     about = {"truth": str(home / "truth.npz"), "predictions": [home / "top.npz"], "points": None, "labels": None}
-    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv"))
+    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1))
 
 
 def leaderboard(home: Path, turn: int) -> None:
@@ -204,7 +200,7 @@ def started(home: Path, turn: int) -> None:
 
 # fmt: off
 OTHER_WRITERS = (
-    calibrator, model, vectorized, open_dataset, kept_result, fingerprints_,
+    calibrator, model, vectorized, open_dataset, fingerprints_,
     checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard,
 )
 # fmt: on

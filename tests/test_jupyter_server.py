@@ -27,7 +27,7 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from xcrepro import kernels
+from xcrepro.core import kernels
 from xcrepro.repro import guard, manifest, notebooks, same, tidy
 
 websocket = pytest.importorskip(

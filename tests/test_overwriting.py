@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix, save_npz
 
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.metrics import judged
-from xcrepro.reports import report as reports
+from xcrepro.tools import judged
+from xcrepro.tools.reports import report as reports
 
 
 @pytest.fixture
@@ -94,15 +94,12 @@ def test_a_fault_in_a_sheet_is_named_by_its_line(here):
         (["convert", "truth.npz", "out.npy", "--as", "truth", "--labels", "names.txt"], "out.npy.labels.txt"),
         (["convert", "dataset.txt", "out.arff"], "out.xml"),
         (["filter", "make", "made.txt", "--texts", "texts.txt", "--labels", "names.txt"], "made.txt"),
-        (["results", "show", "--html", "page.html"], "page.html"),
     ],
 )
 def test_a_file_that_is_there_is_not_replaced_without_a_word(here, capsys, argv, written):
     (here / "names.txt").write_text("".join(f"name {i}\n" for i in range(6)))
     (here / "texts.txt").write_text("".join(f"name {i}\n" for i in range(12)))
     (here / "dataset.txt").write_text("2 3 6\n0,1 0:0.5\n2 1:1\n")
-    if argv[0] == "results":
-        main(["results", "add", "truth.npz", "scores.npy", "--name", "m", "--dataset", "d", "--metrics", "P"])
     (here / written).write_text("mine")
     assert main(argv) == 2
     assert written in capsys.readouterr().err

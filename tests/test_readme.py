@@ -12,8 +12,8 @@ import pytest
 
 import xcrepro as xc
 from docs import generated
-from xcrepro.papers import evidence
-from xcrepro.published.claims import known
+from xcrepro.repro.published import evidence
+from xcrepro.repro.published.claims import known
 
 DELICIOUS, BIBTEX = "delicious", "bibtex"
 

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from docs import pdf, release
-from xcrepro.errors import DataMissing
+from xcrepro.core.errors import DataMissing
 from xcrepro.repro import certificate, environment, manifest
 
 

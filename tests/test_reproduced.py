@@ -9,9 +9,8 @@ from collections import Counter
 import pytest
 
 from docs import generated, reproduced
-from xcrepro import published
-from xcrepro.errors import DataError
-from xcrepro.repro import manifest
+from xcrepro.core.errors import DataError
+from xcrepro.repro import manifest, published
 
 HEAD = "document,kind,name,shows,items,extent,why\n"
 

@@ -1,4 +1,4 @@
-"""The house: an item is one thing in one place, the engine knows no XC, a method's look stands in one file."""
+"""The house: four wings and who may import whom, an item is one thing in one place, a method's look stands in one file."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ import pytest
 
 from xcrepro.repro import guard, manifest
 
-GROUND = {"errors", "extras", "paths", "threads", "arguments", "cluster", "arithmetic", "distributions", "closure"}
-
-
-LIBRARY = {"calibrate", "data", "decide", "diagnose", "folds", "formats", "kernels", "matrices", "metrics", "models"}
-LIBRARY |= {"predictions", "propensity", "published", "tensors", "truth", "results", "cache"}
-CHECKED = {*GROUND, "data", "matrices", "truth", "predictions"}
-ONLY = {
-    "formats": {*CHECKED, "tensors"},
-    "scale": {*CHECKED, "folds", "metrics", "decide"},
-    "course": {*GROUND, "repro"},
-    "kernels": set(),
+MAY_IMPORT = {
+    "core": {"core"},
+    "models": {"core", "models"},
+    "repro": {"core", "models", "repro"},
+    "tools": {"core", "models", "repro", "tools"},
 }
-"""What a room may import; of the others only what they may not is said."""
+"""Wing -> whose modules it imports. What lies on top (``__init__``, ``__main__``, ``_names``) opens the wings."""
+ON_TOP = {"_names"}
+"""What a wing may import of that: the list of public names."""
 
 
 @functools.cache
@@ -36,44 +32,97 @@ def files(root: Path, folder: str = "xcrepro") -> list[Path]:
 
 
 def imported(path: Path) -> set[str]:
-    """The parts of the package that a file imports, anywhere in it: ``models``, ``repro.figures``, ..."""
+    """The modules of the package that a file imports, anywhere in it: ``models.plt``, ``repro.figures``, ..."""
     found = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {f"{node.module}.{alias.name}" for alias in node.names} if node.module else set()
-    return {name.partition(".")[2] for name in found if name.startswith("xcrepro.")}
+    return {name.partition(".")[2] for name in found if name.partition(".")[0] == "xcrepro"}
+
+
+@pytest.mark.parametrize("wing", MAY_IMPORT)
+def test_imports_run_one_way(root, wing):
+    for path in files(root, f"xcrepro/{wing}"):
+        above = {name.split(".")[0] for name in imported(path)} - MAY_IMPORT[wing] - ON_TOP
+        assert not above, f"{path} imports {above}"
+
+
+def test_there_are_four_wings(root):
+    inside = {
+        path.stem for path in (root / "xcrepro").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert inside - {"__init__", "__main__", *ON_TOP} == set(MAY_IMPORT)
+    for wing in MAY_IMPORT:
+        assert (root / "tests" / wing).is_dir()
+
+
+def test_no_two_modules_import_each_other(root):
+    """Neither at the top nor in a function, however long the way round; what only a type checker reads is left out."""
+    modules = {
+        path.relative_to(root / "xcrepro").with_suffix("").as_posix().replace("/", "."): path for path in files(root)
+    }
+    modules = {
+        name.removesuffix(".__init__"): path for name, path in modules.items() if name not in ("__init__", "__main__")
+    }
+    after = {
+        name: [*{_module(one, modules) for one in at_run_time(tree(path))} - {None, name}]
+        for name, path in modules.items()
+    }
+    done, way = set(), []
+
+    def visit(name: str) -> None:
+        assert name not in way, " -> ".join([*way[way.index(name) :], name])
+        if name not in done:
+            way.append(name)
+            for other in after[name]:
+                # A package's own __init__ looks its parts up by name.
+                if not other.startswith(f"{name}."):
+                    visit(other)
+            done.add(way.pop())
+
+    for name in modules:
+        visit(name)
+
+
+def at_run_time(node: ast.AST) -> set[str]:
+    """Full names that are imported, but for a type checker."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return set()
+    found = set().union(*map(at_run_time, ast.iter_child_nodes(node)))
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("xcrepro."):
+        found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def _module(name: str, modules: dict[str, Path]) -> str | None:
+    name = name.removeprefix("xcrepro.")
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name or None
 
 
 def test_the_engine_knows_no_xc(root):
+    """What runs, stamps and compares lies in ``repro`` itself; what it runs lies in the folders there."""
+    ground = {
+        "core.arguments",
+        "core.errors",
+        "core.extras",
+        "core.paths",
+        "core.served",
+        "core.threads",
+        "core.version",
+    }
     for path in (root / "xcrepro/repro").glob("*.py"):
-        others = {name for name in imported(path) if name.split(".")[0] not in {*GROUND, "repro"}}
-        assert others <= {"_WHERE"}, f"{path.name} imports {others}"
-
-
-def never(room: str) -> set[str]:
-    """The rooms that a room may not import, because they lie above it."""
-    below = LIBRARY | GROUND
-    found = {"papers"} if room not in {"papers", "__init__"} else set()
-    found |= {"reports"} if room not in {"reports", "papers", "commands", "__init__"} else set()
-    found |= {"inputs", "repro", "looks"} if room in below | {"looks"} else set()
-    found |= {"repro"} if room == "inputs" else set()
-    found |= {"formats"} if room in below - {"formats"} else set()
-    found |= {"scale"} if room in below | {"inputs", "repro"} else set()
-    return found - {room}
-
-
-def test_imports_run_one_way(root):
-    """Ground floor <- kernels <- containers <- library <- inputs, engine <- papers; nobody imports the papers."""
-    for path in files(root):
-        room = path.relative_to(root / "xcrepro").parts[0].removesuffix(".py")
-        above = {name.split(".")[0] for name in imported(path)} - {room}
-        assert not above & never(room), f"{path} imports {above}"
-        assert above <= ONLY.get(room, above), f"{path} imports {above}"
-    for path in files(root, "xcrepro/papers"):
-        paper = path.parent.name
-        assert not {n for n in imported(path) if n.startswith("papers.") and n.split(".")[1] != paper}, path
+        for name in imported(path) - {"_names.WHERE"}:
+            assert ".".join(name.split(".")[:2]) in ground or (
+                len(name.split(".")) <= 3 and name.startswith("repro.")
+            ), (
+                path,
+                name,
+            )
+            assert not (root / "xcrepro/repro" / name.split(".")[1]).is_dir(), (path, name)
 
 
 def test_judges_know_nothing_of_what_they_judge(root):
@@ -98,12 +147,12 @@ def test_every_item_is_one_name(root):
     items = manifest.load(root)
     for id, entry in items.items():
         paper, _, name = id.partition("/")
-        module = root / f"xcrepro/papers/{id}.py"
+        module = root / f"xcrepro/repro/papers/{id}.py"
         assert entry.tables(), f"{id} has no table under figures/"
         pictures = any(path.suffix == ".png" for path in entry.figures())
         if not module.is_file():
             continue  # what the notebook computes is held to what is committed, and to its statements
-        assert (root / f"tests/papers/{paper}/test_{name}.py").is_file(), id
+        assert (root / f"tests/repro/papers/{paper}/test_{name}.py").is_file(), id
         names = set()
         for node in tree(module).body:
             names |= {node.name} if isinstance(node, ast.FunctionDef) else set()
@@ -111,13 +160,13 @@ def test_every_item_is_one_name(root):
         assert any(re.fullmatch(r"compute(_\w+)?", name) for name in names), f"{id} computes nothing"
         assert pictures == any(re.fullmatch(r"plot(_\w+)?", name) for name in names), id
     for home, suffix, extra in (
-        ("xcrepro/papers", ".py", {"__init__", "_common"}),
+        ("xcrepro/repro/papers", ".py", {"__init__", "_common"}),
         ("notebooks", ".ipynb", set()),
-        ("tests/papers", ".py", {"conftest", "common"}),
+        ("tests/repro/papers", ".py", {"conftest", "common"}),
     ):
         for folder in (path for path in (root / home).iterdir() if path.is_dir() and "__" not in path.name):
             if home == "notebooks" and (folder.name.startswith(".") or folder.name == guard.LESSONS):
-                continue  # lessons are no items: tests/course looks at them
+                continue  # lessons are no items: tests/tools/course looks at them
             known = {id.partition("/")[2] for id in items if id.partition("/")[0] == folder.name}
             files = [path for path in folder.iterdir() if path.name not in ("__pycache__", ".ipynb_checkpoints")]
             odd = [p.name for p in files if p.suffix != suffix or p.stem.removeprefix("test_") not in known | extra]

@@ -11,25 +11,20 @@ import ast
 import pytest
 
 ROOMS = (
-    "arithmetic",
-    "distributions",
-    "predictions",
-    "truth",
-    "formats",
-    "scale",
-    "kernels",
+    "core",
     "models",
-    "data",
-    "metrics",
-    "folds",
-    "inputs",
-    "diagnose",
-    "calibrate",
-    "decide",
-    "propensity",
+    "repro/inputs",
+    "tools/confused",
+    "tools/diagnose",
+    "tools/filters",
+    "tools/formats",
+    "tools/judged",
+    "tools/scale",
+    "tools/sets",
+    "tools/vectorize",
 )
 """Rooms and files in which nothing of this stands."""
-DRAWS_ONLY = ("papers", "published", "reports", "scale", "course")
+DRAWS_ONLY = ("repro/papers", "repro/published", "tools/reports", "tools/scale", "tools/course", "tools/explain")
 """Here only what draws: their other numbers decide nothing, and are written with six digits."""
 
 SUMS = {
@@ -62,12 +57,12 @@ DRAWS = {
 SPARSE, WHOLE = "sparse", "whole numbers, whose sums are exact in any order"
 TILE = "the register tile is an intrinsic: LLVM's instructions, no library"
 ALLOWED = {
-    ("distributions.py", "", "scipy.special"): "the laws of statistics, each rounded to ten digits before it is used",
-    ("folds/sums.py", "Adder.add", "@"): WHOLE,
-    ("inputs/twin_statistics.py", "_companions", "@"): SPARSE,
-    ("inputs/twin_statistics.py", "_alike", "@"): SPARSE,
-    ("inputs/twin_statistics.py", "_features", "@"): SPARSE,
-    ("metrics/coverage.py", "_Similarity.__init__", "@"): SPARSE,
+    ("core/distributions.py", "", "scipy.special"): "the laws of statistics, each rounded to ten digits before it is used",
+    ("core/folds/sums.py", "Adder.add", "@"): WHOLE,
+    ("repro/inputs/twin_statistics.py", "_companions", "@"): SPARSE,
+    ("repro/inputs/twin_statistics.py", "_alike", "@"): SPARSE,
+    ("repro/inputs/twin_statistics.py", "_features", "@"): SPARSE,
+    ("core/metrics/coverage.py", "_Similarity.__init__", "@"): SPARSE,
     ("models/classic/algebra.py", "ridge", "@"): SPARSE,
     ("models/classic/algebra.py", "clusters", "@"): SPARSE,
     ("models/classic/embedding.py", "_Embedding", "@"): SPARSE,
@@ -84,28 +79,28 @@ ALLOWED = {
     ("models/classic/sparse_linear.py", "_SparseLinear", "@"): SPARSE,
     ("models/classic/sparse_linear.py", "largest_square", "@"): SPARSE,
     ("models/classic/sparse_linear.py", "proximal", "@"): SPARSE,
-    ("models/clustered.py", "soft_labels", "@"): SPARSE,
-    ("models/clustered.py", "backpropagate", "@"): SPARSE,
-    ("models/clustered.py", "_targets", "@"): SPARSE,
-    ("models/clustered.py", "_open", "@"): SPARSE,
-    ("models/clustered.py", "_first_shares", "@"): SPARSE,
-    ("models/clustered.py", "_hand_over", "@"): SPARSE,
-    ("models/clustered.py", "backpropagate_shares", "@"): SPARSE,
+    ("models/networks/clustered.py", "soft_labels", "@"): SPARSE,
+    ("models/networks/clustered.py", "backpropagate", "@"): SPARSE,
+    ("models/networks/clustered.py", "_targets", "@"): SPARSE,
+    ("models/networks/clustered.py", "_open", "@"): SPARSE,
+    ("models/networks/clustered.py", "_first_shares", "@"): SPARSE,
+    ("models/networks/clustered.py", "_hand_over", "@"): SPARSE,
+    ("models/networks/clustered.py", "backpropagate_shares", "@"): SPARSE,
     ("models/fastxml.py", "PfastreXML._fit", "@"): SPARSE,
-    ("models/graph.py", "GraphTowers._fit", "@"): SPARSE,
-    ("models/graph.py", "propagated", "@"): SPARSE,
+    ("models/networks/graph.py", "GraphTowers._fit", "@"): SPARSE,
+    ("models/networks/graph.py", "propagated", "@"): SPARSE,
     ("models/linear.py", "OneVsRest._predict", "@"): SPARSE,
-    ("models/neural.py", "backpropagate", "@"): SPARSE,
-    ("models/neural.py", "_hidden", "@"): SPARSE,
-    ("models/two_towers.py", "TwoTowers._words_of_labels", "@"): SPARSE,
-    ("kernels/tiles.py", "", "numba.types"): TILE,
-    ("kernels/tiles.py", "", "numba.core"): TILE,
-    ("kernels/tiles.py", "", "numba.extending"): TILE,
-    ("metrics/replicates.py", "_Pairs._smooth", "@"): "sparse, and whole numbers",
-    ("metrics/significance.py", "_Together.alike", "@"): SPARSE,
-    ("propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
-    ("propensity.py", "ancestors", "@"): SPARSE,
-    ("metrics/labelwise.py", "best_macro_f1", "scipy.optimize"): "the optimum of a linear program, rounded to ten digits",
+    ("models/networks/neural.py", "backpropagate", "@"): SPARSE,
+    ("models/networks/neural.py", "_hidden", "@"): SPARSE,
+    ("models/networks/two_towers.py", "TwoTowers._words_of_labels", "@"): SPARSE,
+    ("core/kernels/tiles.py", "", "numba.types"): TILE,
+    ("core/kernels/tiles.py", "", "numba.core"): TILE,
+    ("core/kernels/tiles.py", "", "numba.extending"): TILE,
+    ("core/metrics/replicates.py", "_Pairs._smooth", "@"): "sparse, and whole numbers",
+    ("core/metrics/significance.py", "_Together.alike", "@"): SPARSE,
+    ("core/propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
+    ("core/propensity.py", "ancestors", "@"): SPARSE,
+    ("core/metrics/labelwise.py", "best_macro_f1", "scipy.optimize"): "the optimum of a linear program, rounded to ten digits",
 }  # fmt: skip
 """File, function, what it uses: why that may stay. The one list of what is not computed to the bit by code of the kit."""
 
@@ -204,7 +199,10 @@ def complain(found):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_nothing_that_differs_decides_a_number(root, room):
-    own = {("kernels/__init__.py", "numba"), ("kernels/__init__.py", "numba.core")}  # the decorator of all kernels
+    own = {
+        ("core/kernels/__init__.py", "numba"),
+        ("core/kernels/__init__.py", "numba.core"),
+    }  # the decorator of all kernels
     complain(at for at in found_in(root, room) if entry_of(*at[:3]) is None and (at[0], at[2]) not in own)
 
 
@@ -219,11 +217,11 @@ def test_every_exception_is_still_there(root):
 
 
 def test_kernel_files_import_no_other_kernel_file_but_three(root):
-    for path in files(root, "kernels"):
+    for path in [*files(root, "core/kernels"), *files(root, "models/kernels")]:
         names = set()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("xcrepro"):
-                names |= {f"{node.module}.{alias.name}".removeprefix("xcrepro.kernels.") for alias in node.names}
+                names |= {f"{node.module}.{alias.name}".removeprefix("xcrepro.core.kernels.") for alias in node.names}
         assert {name.split(".")[0] for name in names} <= {"kernel", "elementary", "random", "tiles"}, path
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from docs import browser, explore, generated, links, sources
-from xcrepro.errors import DataError
+from xcrepro.core.errors import DataError
 from xcrepro.repro import manifest
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
@@ -192,13 +192,13 @@ def test_the_certainty_of_each_lead_is_shown(root, staged, tmp_path):
 def test_api_and_commands_have_what_users_call(staged):
     folder, _ = staged
     for module in (
-        "metrics.ranking",
-        "predictions",
-        "propensity",
-        "calibrate",
-        "decide",
+        "core.metrics.ranking",
+        "core.predictions",
+        "core.propensity",
+        "core.calibrate",
+        "core.decide",
         "models.plt",
-        "published.record",
+        "repro.published.record",
     ):
         assert f".. automodule:: xcrepro.{module}\n" in (folder / f"api/xcrepro.{module}.md").read_text()
     assert not list((folder / "api").glob("*kernels*"))

@@ -25,10 +25,16 @@ def test_code_docstrings_and_functions_are_counted_apart():
 
 
 def test_a_room_is_counted_in_its_folder_and_in_the_whole(tmp_path):
-    for name in ("xcrepro/kernels/a.py", "xcrepro/kernels/deep/b.py", "xcrepro/c.py", "tests/kernels/d.py"):
+    for name in (
+        "xcrepro/core/kernels/a.py",
+        "xcrepro/core/kernels/deep/b.py",
+        "xcrepro/c.py",
+        "tests/core/kernels/d.py",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("A = 1\n")
     assert {room: size["code"] for room, size in sizes(tmp_path).items()} == {
-        "xcrepro": 3, "xcrepro/kernels": 2, "xcrepro/c.py": 1, "tests": 1,
+        "all Python": 4, "xcrepro": 3, "xcrepro/core": 2, "xcrepro/core/kernels": 2, "xcrepro/c.py": 1,
+        "tests": 1, "tests/core": 1,
     }  # fmt: skip

@@ -12,10 +12,10 @@ from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
 from tests.refused import damaged, refused
-from xcrepro import formats
 from xcrepro.__main__ import main
-from xcrepro.data.lines import logical
-from xcrepro.data.names import read_label_names
+from xcrepro.core import formats
+from xcrepro.core.data.lines import logical
+from xcrepro.core.data.names import read_label_names
 
 # ---------------------------------------------------------------- values by their meaning
 
@@ -256,7 +256,7 @@ def test_the_same_files_in_every_command(here, capsys):
 
 
 def test_a_report_reads_what_evaluate_reads(here):
-    from xcrepro.reports.given import collect
+    from xcrepro.tools.reports.given import collect
 
     written(q_txt=QRELS, r_run=RUN, n_txt=NAMES)
     given = collect("q.txt", ["r.run"], label_names="n.txt")
@@ -289,7 +289,7 @@ def test_a_folder_of_annifs_in_every_command(here, capsys, json):
     assert found == {"P@1": 0.5, "P@2": 0.5, "R@1": 0.25, "R@2": 0.75}
     assert main(["explain", "0.5", "docs", "docs", *names, "-k", "1"]) == 0
     assert main(["judge", "sample", "docs", "docs", *names, "--out", "s.csv", "-n", "2"]) == 0
-    from xcrepro.reports.given import collect
+    from xcrepro.tools.reports.given import collect
 
     given = collect("docs", "docs", label_names="v.tsv")
     assert given.models == ["docs"]
@@ -363,7 +363,7 @@ def test_rows_of_a_matrix_without_labels_can_be_left_out(here, capsys):
 
 
 def test_a_filter_follows_the_rows_that_are_left(here):
-    from xcrepro.formats import reader
+    from xcrepro.core.formats import reader
 
     Y = csr_matrix(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]], np.float32))
     save_npz("S.npz", csr_matrix(np.array([[1, 2, 3], [3, 2, 1], [1, 2, 3], [1, 2, 3]], np.float32)))
@@ -410,7 +410,7 @@ def test_labels_outside_the_vocabulary(here, capsys, unknown, recall, n_labels):
     assert found == {"P@1": 1.0, "R@1": recall}
     assert "1 of 3 relevant pairs (33.3 %), 1 labels" in said
     assert "x" in said
-    from xcrepro.formats import reader
+    from xcrepro.core.formats import reader
 
     assert reader.read("t.jsonl", ["p.jsonl"], label_names=["a", "b", "c"], unknown=unknown).truth.shape == (
         2,

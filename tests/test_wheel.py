@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from xcrepro import kernels
+from xcrepro.core import kernels
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("hatchling") is None, reason="hatchling builds the wheel: pip install -e '.[test]'"
@@ -87,7 +87,7 @@ def test_list_from_anywhere(installed, root):
 
 def test_printed_numbers_and_counts(installed):
     code = (
-        "import xcrepro as xc; from xcrepro.data import registry;"
+        "import xcrepro as xc; from xcrepro.core.data import registry;"
         "print(len(xc.published.table('jain16:table3a')), len(xc.published.formulas()) > 5);"
         "print(int(registry.label_counts('eurlex-4k')['count'].sum()))"
     )

@@ -9,75 +9,37 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from xcrepro._names import WHERE
+from xcrepro.core.version import __version__ as __version__
 
-# public name -> the module that holds it; None: the name is that module itself
-_WHERE = {
-    "read_xc": "xcrepro.data.read",
-    "write_xc": "xcrepro.data.write",
-    "load": "xcrepro.data.load",
-    "twin": "xcrepro.data.twin",
-    "Dataset": "xcrepro.data.dataset",
-    "Split": "xcrepro.data.dataset",
-    "TopK": "xcrepro.predictions",
-    "evaluate": "xcrepro.metrics.evaluate",
-    "compare": "xcrepro.metrics.compare",
-    "judged": "xcrepro.metrics",
-    "claims": "xcrepro.published.claims",
-    "report": "xcrepro.reports.report",
-    "Report": "xcrepro.reports.report",
-    "State": "xcrepro.metrics.state",
-    "calibrate": None,
-    "data": None,
-    "decide": None,
-    "diagnose": None,
-    "errors": None,
-    "formats": None,
-    "metrics": None,
-    "models": None,
-    "propensity": None,
-    "published": None,
-    "results": None,
-    "scale": None,
-}
-__all__ = sorted(_WHERE)
+__all__ = sorted(WHERE)
+
+for _wing in ("repro", "tools"):  # each says what it serves under names of the core
+    importlib.import_module(f"xcrepro.{_wing}")
 
 if TYPE_CHECKING:
-    from xcrepro import (
-        calibrate,
-        data,
-        decide,
-        diagnose,
-        errors,
-        formats,
-        metrics,
-        models,
-        propensity,
-        published,
-        results,
-        scale,
-    )
-    from xcrepro.data.dataset import Dataset, Split
-    from xcrepro.data.load import load
-    from xcrepro.data.read import read_xc
-    from xcrepro.data.twin import twin
-    from xcrepro.data.write import write_xc
-    from xcrepro.metrics import judged
-    from xcrepro.metrics.compare import compare
-    from xcrepro.metrics.evaluate import evaluate
-    from xcrepro.metrics.state import State
-    from xcrepro.predictions import TopK
-    from xcrepro.published.claims import claims
-    from xcrepro.reports.report import Report, report
+    from xcrepro import models
+    from xcrepro.core import calibrate, data, decide, errors, formats, metrics, propensity
+    from xcrepro.core.data.dataset import Dataset, Split
+    from xcrepro.core.data.load import load
+    from xcrepro.core.data.read import read_xc
+    from xcrepro.core.data.twin import twin
+    from xcrepro.core.data.write import write_xc
+    from xcrepro.core.metrics.compare import compare
+    from xcrepro.core.metrics.evaluate import evaluate
+    from xcrepro.core.metrics.state import State
+    from xcrepro.core.predictions import TopK
+    from xcrepro.repro import published
+    from xcrepro.repro.published.claims import claims
+    from xcrepro.tools import diagnose, judged, scale
+    from xcrepro.tools.reports.report import Report, report
 
 
 def __getattr__(name: str):
-    if name not in _WHERE:
+    if name not in WHERE:
         raise AttributeError(f"module 'xcrepro' has no attribute {name!r}")
-    module = _WHERE[name]
-    value = (
-        importlib.import_module(f"xcrepro.{name}") if module is None else getattr(importlib.import_module(module), name)
-    )
+    module = importlib.import_module(WHERE[name])
+    value = getattr(module, name, module)
     globals()[name] = value
     return value
 

@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 import xcrepro
-from xcrepro import commands, extras
-from xcrepro.errors import DataWarning, XCError, in_shell, system_fault
+from xcrepro.core import extras
+from xcrepro.core.errors import DataWarning, XCError, in_shell, system_fault
+from xcrepro.tools import commands
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -36,7 +36,7 @@ from pathlib import Path
 
 from tests.fuzz import inputs, slow
 from tests.fuzz.doors import DOORS, Door, prepare
-from xcrepro.errors import XCError
+from xcrepro.core.errors import XCError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = ROOT / "build" / "fuzz"

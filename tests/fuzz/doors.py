@@ -11,7 +11,6 @@ import itertools
 import json
 import random
 import shutil
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,25 +21,25 @@ from scipy import sparse
 
 import xcrepro as xc
 from tests.fuzz import inputs, slow
-from xcrepro import calibrate, formats, propensity, results, scale
 from xcrepro.__main__ import main
-from xcrepro.course import lessons
-from xcrepro.data import download, names, parsing, read, registry, splits, stream
-from xcrepro.data.sources import npz_arrays
-from xcrepro.data.vectorize import vectorize
-from xcrepro.errors import ArgumentError, DataError, XCError
-from xcrepro.formats.index import Index
-from xcrepro.inputs import parameters
-from xcrepro.metrics import state as states
-from xcrepro.metrics.state import State
+from xcrepro.core import calibrate, formats, propensity
+from xcrepro.core.data import names, parsing, read, registry, splits, stream
+from xcrepro.core.data.sources import npz_arrays
+from xcrepro.core.errors import ArgumentError, DataError, XCError
+from xcrepro.core.formats.index import Index
+from xcrepro.core.metrics import state as states
+from xcrepro.core.metrics.state import State
+from xcrepro.core.predictions import read_calibration_npz
+from xcrepro.core.truth import as_truth
 from xcrepro.models import base
-from xcrepro.predictions import read_calibration_npz
-from xcrepro.published.record import read_printed
-from xcrepro.published.results import audit_results
-from xcrepro.reports import html
-from xcrepro.reports import report as reports
-from xcrepro.repro import notebooks, recorded, recording, same
-from xcrepro.truth import as_truth
+from xcrepro.repro import notebooks, recorded, recording
+from xcrepro.repro.inputs import download, parameters
+from xcrepro.repro.published.record import read_printed
+from xcrepro.repro.published.results import audit_results
+from xcrepro.tools import scale
+from xcrepro.tools.course import lessons
+from xcrepro.tools.reports import report as reports
+from xcrepro.tools.vectorize import vectorize
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ def small_blocks(path: Path) -> list:
 
 
 def of_format(kind: str, name: str | None) -> Callable[[Path], list]:
-    """A reader of :mod:`xcrepro.formats`, 12 labels."""
+    """A reader of :mod:`xcrepro.core.formats`, 12 labels."""
     show = {"truth": plain, "features": plain, "predictions": top_of}[kind]
     return lambda path: show(getattr(formats, f"read_{kind}")(path, name, n_labels=12))
 
@@ -468,18 +467,6 @@ def command(arguments: list[str], ends: tuple[int, ...]) -> None:
         raise DataError("a command", said.getvalue()[:500], "what it takes")
 
 
-def two_tables(rng: random.Random) -> dict[str, bytes]:
-    """Two tables of numbers, or two kept results."""
-    maker, suffix = rng.choice(((inputs.audit_csv, "csv"), (inputs.audit_csv, "csv"), (inputs.result_json, "json")))
-    first = maker(rng)
-    return {f"a.{suffix}": first, f"b.{suffix}": rng.choice((first, maker(rng)))}
-
-
-def compared(path: Path) -> None:
-    """``xcrepro compare``: 0 where they are the same, 1 where not."""
-    command(["compare", *map(str, sorted(path.iterdir()))], (0, 1, 2))
-
-
 def notebook_folder(rng: random.Random) -> dict[str, bytes]:
     """A notebook with parameters, or a lesson."""
     lesson = {"nbgrader": {"grade": True, "solution": True, "points": 2, "grade_id": "a", "locked": False}}
@@ -540,15 +527,6 @@ def report_folder(rng: random.Random) -> dict[str, bytes]:
 def saved_report(path: Path) -> None:
     """Its title and its numbers."""
     reports.read(path)
-
-
-def kept_result(path: Path) -> None:
-    """Read it and show it, alone and beside printed rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = results.read(path)
-    if found.values:
-        html.results(*results.table([found]))
 
 
 def record_csv(rng: random.Random) -> bytes:
@@ -613,9 +591,6 @@ DOORS = (
     Door("dataset.toml", inputs.dataset_toml, registry.read, None, ".toml", 8, packs=False),
     Door("audit CSV", inputs.audit_csv, audit_results, None, ".csv", 4, packs=False),
     Door("printed CSV", inputs.printed_csv, read_printed, None, ".csv", 1, packs=False),
-    Door("result JSON", inputs.result_json, kept_result, None, ".json", 6, packs=False),
-    Door("tables compared", inputs.audit_csv, same.read, None, ".csv", 2, packs=False),
-    Door("compare, the command", two_tables, compared, None, "", 1, packs=False),
     Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
     Door("predictions written again", any_of(*PREDICTIONS), converted, None, ".data", 3),
     Door("dataset folder", dataset_folder, load_folder, None, "", 3, packs=False, change=inputs.one_or_two_files_changed),

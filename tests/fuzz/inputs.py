@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import decimal
 import gzip
-import hashlib
 import io
 import json
 import math
@@ -17,7 +16,7 @@ import zipfile
 import numpy as np
 from scipy import sparse
 
-from xcrepro.paths import seal
+from xcrepro.core.paths import seal
 
 NUMBERS = [
     "0", "1", "2", "5", "11", "12", "-1", "007", "1.5", ".5", "2.", "1e3", "1E-3", "-0", "0.0", "+1", "1e38",
@@ -302,19 +301,6 @@ def printed_csv(rng: random.Random) -> bytes:
     head = "source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n"
     cells = [(i, k, v) for i in (1, 2) for k, v in ((1, "54.2"), (3, "204"))]
     return (head + "".join(f"me:table1,{i},D,m{i},,P,{k},{v},{v},as printed,,\n" for i, k, v in cells)).encode()
-
-
-def result_json(rng: random.Random) -> bytes:
-    """A kept result."""
-    content = {
-        "values": {"P@1": 0.5, "P@3": 0.4, "nDCG@3": 0.42, "macro-F1@5": None},
-        "truth": {"fingerprint": "ab" * 8, "points": 10, "labels": 12, "pairs": 30},
-        **{"name": "m", "dataset": "d", "options": {"A": 0.5}, "version": "0.1.0", "note": ""},
-    }
-    if rng.randrange(2):
-        content |= {"format": "xcrepro result 2"}
-        content |= {"sha256": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()}
-    return json.dumps(content, indent=1).encode()
 
 
 def calibrator_json(rng: random.Random) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from xcrepro.kernels import adam as kernel
-from xcrepro.models.adam import Adam
+from xcrepro.models.kernels import adam as kernel
+from xcrepro.models.networks.adam import Adam
 
 
 def printed(weights, gradients):

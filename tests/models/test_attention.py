@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.models.slopes import follow_the_slope
 from tests.refused import damaged, refused
-from xcrepro.kernels import attention as kernel
-from xcrepro.models import attention
-from xcrepro.models.attention import LabelAttention
+from xcrepro.models.kernels import attention as kernel
+from xcrepro.models.networks import attention
+from xcrepro.models.networks.attention import LabelAttention
 
 # ---------------------------------------------------------------------- the equations, one pair at a time
 

@@ -21,8 +21,9 @@ import xcrepro as xc
 from tests.naive import multilabel_problem, same_bits
 from tests.refused import damaged, refused
 from xcrepro import models as m
-from xcrepro.errors import ArgumentError
-from xcrepro.models import base, neural
+from xcrepro.core.errors import ArgumentError
+from xcrepro.models import base
+from xcrepro.models.networks import neural
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
 Y = np.array([[1, 0, 1, 0], [0, 0, 1, 0]])
@@ -32,8 +33,6 @@ Y2 = np.array([[0, 1, 0, 0], [0, 1, 0, 0]])
 PROBABILISTIC = [
     m.Popularity(),
     m.OneVsRest(),
-    m.NapkinPLT(max_leaves=4),
-    m.NapkinPLT(max_leaves=4, ensemble=3),
     m.PLT(trees=2, max_leaf=3),
     m.FastXML(trees=2),
     m.NeuralOneVsAll(dim=8, epochs=3),
@@ -46,7 +45,6 @@ PROBABILISTIC = [
 SCORING = [
     m.OneVsRest("squared_hinge"),
     m.DiSMEC(),
-    m.NapkinPLT(loss="squared_hinge"),
     m.PfastXML(trees=2, A=0.6, B=2.6),
 ]
 SCORING += [m.PfastreXML(trees=2, inverse_propensity=np.linspace(1, 3, 9)), m.KNN(neighbours=5), m.CPLST(components=4)]
@@ -118,8 +116,8 @@ WRONG["float | None"] = WRONG["float"]
 MAY_BE_0 = {"seed", "threshold", "kmeans_eps", "hard", "bias", "B", "alpha", "shift", "dropout", "sparsity", "mix"}
 MAY_BE_0 |= {"soft", "gamma", "gamma_positive", "gamma_negative"}
 BEYOND = [
-    ((m.OneVsRest, m.NapkinPLT), "seed", (2**31,)),
-    ((m.NapkinPLT, m.PLT), "arity", (1,)),
+    ((m.OneVsRest,), "seed", (2**31,)),
+    ((m.PLT,), "arity", (1,)),
     ((m.FastXML, m.PfastreXML, m.PLT), "C", (math.inf,)),
     ((m.PfastXML,), "inverse_propensity", ([1.0, 0.0, 1.0, 1.0], [1.0])),
     ((m.PfastreXML,), "alpha", (1.5,)),
@@ -302,7 +300,7 @@ def test_labels_never_seen_are_not_predicted(model):
         assert (scores[found:] == -np.inf).all()
 
 
-@each([m.OneVsRest("squared_hinge"), m.NapkinPLT(max_leaves=4), m.PLT(trees=2, max_leaf=3)])
+@each([m.OneVsRest("squared_hinge"), m.PLT(trees=2, max_leaf=3)])
 def test_parameters_set_after_fit_wait_for_the_next_fit(model, tmp_path):
     X, _ = multilabel_problem()
     model = fitted(model)
@@ -456,8 +454,9 @@ import json, sys
 from pathlib import Path
 import numpy as np, scipy.sparse as sp
 import xcrepro as xc
-from xcrepro.errors import DataError
-from xcrepro.models import PLT, FastXML, NeuralOneVsAll, OneVsRest, PfastreXML, Popularity, TwoTowers, base
+from xcrepro.core.errors import DataError
+from xcrepro.models import FastXML, NeuralOneVsAll, OneVsRest, PLT, PfastreXML, Popularity, TwoTowers
+from xcrepro.models import base
 rng = np.random.default_rng(0)
 X = sp.csr_matrix(rng.random((40, 9)).astype("f") * (rng.random((40, 9)) < 0.5))
 Y = sp.csr_matrix((rng.random((40, 12)) < 0.2).astype("f"))

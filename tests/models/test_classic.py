@@ -11,10 +11,10 @@ from sklearn.svm import LinearSVC
 
 import xcrepro as xc
 from tests.naive import multilabel_problem, same_bits
-from xcrepro.kernels import frank_wolfe, warp
+from xcrepro.core.truth import as_truth
 from xcrepro.models import CPLST, CS, KNN, LEML, LPSR, MLCSSP, SLEEC, WSABIE, OneVsRest, ProXML
 from xcrepro.models.classic import algebra, embedding, neighbours, sparse_linear
-from xcrepro.truth import as_truth
+from xcrepro.models.kernels import frank_wolfe, warp
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -170,7 +170,7 @@ def test_leml_ends_where_no_step_helps(problem, rows):
 
 def naive_warp(X, Y, order, seen, points, labels, rate, length, seed, number):
     """The same steps, spelled out: a generator of the same draws, no kernel."""
-    from xcrepro.kernels.random import key, uniform
+    from xcrepro.core.kernels.random import key, uniform
 
     points, labels = points.copy(), labels.copy()
 

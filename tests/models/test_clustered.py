@@ -9,7 +9,8 @@ import scipy.sparse as sp
 import xcrepro as xc
 from tests.models.slopes import follow_the_slope
 from tests.refused import damaged, refused
-from xcrepro.models import ClusterNetwork, GraphTowers, TwoTowers, clustered, graph
+from xcrepro.models import ClusterNetwork, GraphTowers, TwoTowers
+from xcrepro.models.networks import clustered, graph
 
 PARENTS = {1: [np.array([0, 1, 0, 2, 1, 2, 0])], 2: [np.array([0, 1, 1]), np.array([0, 1, 0, 2, 1, 2, 0])]}
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.naive import same_bits
 from tests.refused import refused
-from xcrepro.kernels import fastxml as kernel
 from xcrepro.models import FastXML, PfastreXML, PfastXML, load
+from xcrepro.models.kernels import fastxml as kernel
 
 # ---------------------------------------------------------------- one node's partition
 

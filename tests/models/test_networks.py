@@ -5,16 +5,8 @@ import pytest
 
 import xcrepro as xc
 from tests.refused import damaged, refused
-from xcrepro.models import (
-    ClusterNetwork,
-    GraphTowers,
-    LabelAttention,
-    NeuralOneVsAll,
-    NotFitted,
-    TwoTowers,
-    networks,
-    progress,
-)
+from xcrepro.models import ClusterNetwork, GraphTowers, LabelAttention, NeuralOneVsAll, NotFitted, TwoTowers, progress
+from xcrepro.models.networks import base as networks
 
 KINDS = {
     "neural": NeuralOneVsAll(dim=6, epochs=4),

@@ -12,11 +12,11 @@ import xcrepro as xc
 from tests.models.slopes import follow_the_slope
 from tests.naive import multilabel_problem
 from tests.refused import damaged
-from xcrepro.models import neural
-from xcrepro.models.adam import Adam
+from xcrepro.core.truth import as_truth
 from xcrepro.models.base import unit_rows
-from xcrepro.models.neural import NeuralOneVsAll
-from xcrepro.truth import as_truth
+from xcrepro.models.networks import neural
+from xcrepro.models.networks.adam import Adam
+from xcrepro.models.networks.neural import NeuralOneVsAll
 
 # ---------------------------------------------------------------------- losses, as their papers print them
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.naive import same_bits
 from tests.refused import refused
-from xcrepro.kernels import plt_search, plt_train
 from xcrepro.models import PLT, NotFitted, plt
+from xcrepro.models.kernels import plt_search, plt_train
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,10 @@ import xcrepro as xc
 from tests.models.slopes import follow_the_slope
 from tests.naive import same_bits
 from tests.refused import damaged, refused
-from xcrepro.kernels import two_towers as kernels
-from xcrepro.models import TwoTowers, two_towers
+from xcrepro.models import TwoTowers
 from xcrepro.models.base import check_features
+from xcrepro.models.kernels import two_towers as kernels
+from xcrepro.models.networks import two_towers
 
 # ---------------------------------------------------------------------- slow and obvious
 

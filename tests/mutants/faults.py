@@ -42,9 +42,9 @@ class Fault:
 
     @property
     def room(self) -> str:
-        """``kernels``, ``metrics``, ``propensity``, ..., and ``notebooks``."""
+        """``core/kernels``, ``core/propensity``, ``tools/reports``, ..., and ``notebooks``."""
         top, *rest = Path(self.file).parts
-        return rest[0].removesuffix(".py") if top == "xcrepro" else top
+        return "/".join(rest[:2]).removesuffix(".py") if top == "xcrepro" else top
 
     @property
     def in_file(self) -> tuple[str, str]:

@@ -10,21 +10,21 @@ from tests.mutants import __main__ as runner
 from tests.mutants import faults
 
 ROOMS = (
-    "kernels",
-    "metrics",
-    "folds",
-    "propensity",
-    "calibrate",
-    "decide",
-    "models",
-    "published",
-    "repro",
-    "closure",
-    "data",
-    "papers",
-    "reports",
+    "core/calibrate",
+    "core/data",
+    "core/decide",
+    "core/folds",
+    "core/kernels",
+    "core/metrics",
+    "core/propensity",
+    "models/kernels",
+    "models/networks",
     "notebooks",
+    "repro/closure",
+    "repro/published",
+    "tools/reports",
 )
+"""Of these there are three or more; others may have some."""
 
 
 def test_every_fault_can_be_planted():
@@ -32,8 +32,7 @@ def test_every_fault_can_be_planted():
     assert [f"{fault.name}: {said}" for fault in listed if (said := faults.problem(fault))] == []
     assert len({(fault.file, fault.old, fault.new) for fault in listed}) == len(listed)
     counts = Counter(fault.room for fault in listed)
-    assert set(counts) == set(ROOMS)
-    assert min(counts.values()) >= 3
+    assert min(counts[room] for room in ROOMS) >= 3
     assert len(listed) >= 100
 
 
@@ -41,19 +40,19 @@ def test_every_fault_can_be_planted():
     ("old", "new", "tests", "said"),
     [
         ("no such text", "x", ("tests/naive.py",), "its old text stands 0 times"),
-        ("def ", "x", ("tests/naive.py",), "times in xcrepro/threads.py"),
+        ("def ", "x", ("tests/naive.py",), "times in xcrepro/core/threads.py"),
         ("return [work(0, n_rows)]", "return [", ("tests/naive.py",), "its new text is no Python"),
         ("return [work(0, n_rows)]", "return []", ("tests/none.py::test_x",), "there is no tests/none.py::test_x"),
         ("return [work(0, n_rows)]", "return [work(0, n_rows)]", ("tests/naive.py",), "it changes nothing"),
     ],
 )
 def test_a_rotten_fault_is_named(old, new, tests, said):
-    assert said in faults.problem(faults.Fault("xcrepro/threads.py", old, new, "all", tests))
+    assert said in faults.problem(faults.Fault("xcrepro/core/threads.py", old, new, "all", tests))
 
 
 def test_what_survives_unexplained_fails(monkeypatch, capsys):
     listed = [
-        faults.Fault("xcrepro/threads.py", str(i), "x", f"fault {i}", (), "" if i else "it is equivalent")
+        faults.Fault("xcrepro/core/threads.py", str(i), "x", f"fault {i}", (), "" if i else "it is equivalent")
         for i in range(40)
     ]
     monkeypatch.setattr(runner, "key_of", lambda fault: fault.old)

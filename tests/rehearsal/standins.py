@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xcrepro.data import registry
-from xcrepro.extras import library
+from xcrepro.core.data import registry
+from xcrepro.core.extras import library
 
 COLUMNS = ("mediamill", "bibtex", "delicious")
 """Datasets that come as one file with ten splits."""
@@ -173,6 +173,14 @@ def archive(name: str, shape: Shape | None = None, seed: int = 0) -> bytes:
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as bundle:
         for path, text in files(name, content(shape or published(name), seed)).items():
             bundle.writestr(path, text)
+    return out.getvalue()
+
+
+def padded(archive: bytes, size: int) -> bytes:
+    """An archive with one more member, of so many bytes that do not pack."""
+    out = io.BytesIO(archive)
+    with zipfile.ZipFile(out, "a") as bundle:
+        bundle.writestr("padding.bin", np.random.default_rng(size).bytes(size))
     return out.getvalue()
 
 

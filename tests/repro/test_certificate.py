@@ -14,7 +14,7 @@ import pytest
 from tests import processors
 from tests.refused import damaged
 from xcrepro.__main__ import main
-from xcrepro.errors import XCError
+from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate
 
 ITEM = """

@@ -14,9 +14,10 @@ import pytest
 from scipy import sparse
 
 import xcrepro
-from xcrepro import TopK, evaluate, formats, propensity
+from xcrepro import TopK, evaluate
 from xcrepro.__main__ import main
-from xcrepro.metrics import METRICS, corrected_ece
+from xcrepro.core import formats, propensity
+from xcrepro.core.metrics import METRICS, corrected_ece
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ def test_the_foot_leaves_the_drawing_above_it_as_it_is():
     """Also a legend below the axes, which hangs on the canvas: the foot makes that longer."""
     from PIL import Image
 
-    from xcrepro import looks
+    from xcrepro.repro import looks
 
     def drawn(origin):
         with figures.new() as (fig, ax):

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from tests.refused import refused
-from xcrepro import paths, repro
-from xcrepro.errors import ArgumentError
+from xcrepro import repro
+from xcrepro.core import paths
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import items, manifest
 
 ITEM = """

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.data.load import count_splits
-from xcrepro.errors import ArgumentError, DataMissing
+from xcrepro.core.data.load import count_splits
+from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import guard, items, manifest, notebooks, recorded, recording, stamps, tables
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -203,7 +203,9 @@ def toy(project, tmp_path, monkeypatch):
     home.mkdir(parents=True)
     (home / "number.txt").write_text("0.5")
     (home / "splits.txt").write_text("2")
-    monkeypatch.setattr("xcrepro.data.load.count_splits", lambda name, path: int(Path(path, "splits.txt").read_text()))
+    monkeypatch.setattr(
+        "xcrepro.core.data.load.count_splits", lambda name, path: int(Path(path, "splits.txt").read_text())
+    )
     return project, home
 
 

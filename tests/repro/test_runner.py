@@ -18,17 +18,18 @@ from filelock import FileLock
 from tests.refused import damaged, refused
 from tests.repro.conftest import Project
 from xcrepro.__main__ import main
-from xcrepro.errors import XCError
+from xcrepro.core.errors import XCError
 from xcrepro.repro import children, manifest, notebooks, runner, stamps
 
 TRAIN = """
-from xcrepro import paths
+from xcrepro.core import paths
 with paths.atomic_path(paths.project_root() / "build/predictions/x.txt") as part:
     part.write_text("predictions")
 """
 GOOD = """
 import pandas as pd
-from xcrepro import paths, repro
+from xcrepro.core import paths
+from xcrepro import repro
 item = repro.item("demo/good", globals())
 first = float((paths.project_root() / "data/in.csv").read_text())
 table = pd.DataFrame({"k": [1, 3], "P": [first + seed, 0.25]})
@@ -363,19 +364,21 @@ def test_sources_are_the_import_closure(root, monkeypatch):
     found = {entry.id: set(stamps.sources(entry)) for entry in manifest.load(root).values()}
     for id, files in found.items():
         paper = id.partition("/")[0]
-        own = f"xcrepro/papers/{id}.py"
+        own = f"xcrepro/repro/papers/{id}.py"
         assert (own in files) == (root / own).is_file(), id
         # No file of another paper: an edit there reruns nothing here. What is beyond the papers may read any of them.
-        room = (f"xcrepro/papers/{paper}/", "xcrepro/papers/__init__.py", "xcrepro/papers/evidence.py")
-        room = "xcrepro/papers/" if paper == "beyond" else room
-        assert all(name.startswith(room) for name in files if name.startswith("xcrepro/papers/")), id
-        engine = {name.rpartition("/")[2] for name in files if name.startswith("xcrepro/repro/")}
+        room = (f"xcrepro/repro/papers/{paper}/", "xcrepro/repro/papers/__init__.py")
+        room = "xcrepro/repro/papers/" if paper == "beyond" else room
+        assert all(name.startswith(room) for name in files if name.startswith("xcrepro/repro/papers/")), id
+        engine = {name.rpartition("/")[2] for name in files if name.rpartition("/")[0] == "xcrepro/repro"}
         assert engine == {*stamps.ENGINE, "xcrepro.mplstyle"}
-    assert any("xcrepro/metrics/ranking.py" in files for files in found.values())
+    assert any("xcrepro/core/metrics/ranking.py" in files for files in found.values())
     for files in found.values():  # what an import imports
-        assert ("xcrepro/metrics/ranking.py" in files) <= ({"xcrepro/truth.py", "xcrepro/kernels/ranking.py"} <= files)
+        assert ("xcrepro/core/metrics/ranking.py" in files) <= (
+            {"xcrepro/core/truth.py", "xcrepro/core/kernels/ranking.py"} <= files
+        )
     assert not all("xcrepro/models/plt.py" in files for files in found.values())
-    for folder in ("data", "metrics", "models", "published"):
+    for folder in stamps.WHOLE:
         whole = {path.relative_to(root).as_posix() for path in (root / "xcrepro" / folder).rglob("*.py")}
         assert all(whole <= files for files in found.values() if whole & files), folder
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from tests.refused import refused
-from xcrepro.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import manifest, scaffold
 
 
@@ -21,6 +21,8 @@ def copy(root, tmp_path_factory):
     place = tmp_path_factory.mktemp("project")
     shutil.copytree(root / "xcrepro", place / "xcrepro", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "data/tib", place / "data/tib")
+    (place / "tests").mkdir()
+    shutil.copy(root / "tests/notebook.py", place / "tests")
     shutil.copy(root / "constraints.txt", place)  # where it is missing no bits are promised
     (place / "notebooks").mkdir()
     (place / "notebooks/manifest.toml").write_text("")
@@ -55,7 +57,7 @@ def test_the_recipe(copy, root):
 
     command(copy, "-m", "xcrepro", "new", "jain16/an_item")
     new = ["sixth_paper/test_fig1_Precision.py", "jain16/test_an_item.py"]
-    tests = [f"tests/papers/{name}" for name in new]
+    tests = [f"tests/repro/papers/{name}" for name in new]
     command(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
     settings = ("--config", str(root / "pyproject.toml"))
     files = [*tests, f"notebooks/{id}.ipynb", "notebooks/jain16/an_item.ipynb"]
@@ -64,7 +66,7 @@ def test_the_recipe(copy, root):
 
 
 def test_nothing_is_overwritten(project):
-    (project.root / "xcrepro/papers").mkdir(parents=True)
+    (project.root / "xcrepro/repro/papers").mkdir(parents=True)
     project.add("one")
     for id, words in (
         ("demo/one", "be new"),
@@ -75,7 +77,7 @@ def test_nothing_is_overwritten(project):
     ):
         with refused("item", repr(id), match=words):
             scaffold.new(id)
-    test = project.root / "tests/papers/demo/test_two.py"
+    test = project.root / "tests/repro/papers/demo/test_two.py"
     test.parent.mkdir(parents=True)
     test.write_text("mine")
     with pytest.raises(ArgumentError, match=r"test_two\.py"):

@@ -6,9 +6,9 @@ import pytest
 
 from tests.refused import refused
 from tests.repro.conftest import Project
-from xcrepro import paths
 from xcrepro.__main__ import main
-from xcrepro.errors import XCError
+from xcrepro.core import paths
+from xcrepro.core.errors import XCError
 from xcrepro.repro import guard, manifest, recorded, runner, tidy
 from xcrepro.repro.start import start
 

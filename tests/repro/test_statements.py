@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests import notebook
 from tests.refused import refused
 from xcrepro.repro import items, manifest, notebooks, statements
 
@@ -63,16 +64,9 @@ def test_a_run_is_held_to_its_text_only_with_the_committed_parameters(project, c
 def test_functions_of_a_notebook(project, tmp_path):
     source = "import math\nKS = (1, 3)\nruns = 1 / 0\ndef half(x):\n    return x / 2 * KS[0]\nhalf(0)"
     (tmp_path / "one.ipynb").write_text(json.dumps(project.notebook(project.code(source, count=1))))
-    found = notebooks.functions(tmp_path / "one.ipynb")
+    found = notebook.defined(tmp_path / "one.ipynb")
     assert found["half"](3) == 1.5
     assert "runs" not in found
-
-
-def test_a_former_id_answers_with_the_new_name(project):
-    project.add("one", formerly='["demo/old"]')
-    entries = manifest.load()
-    assert manifest.find(entries, "demo/old") == ["demo/one"]
-    assert items.item("demo/old", {"seed": 0}).entry.id == "demo/one"
 
 
 def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):

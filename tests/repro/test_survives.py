@@ -137,7 +137,7 @@ def test_a_project_on_a_read_only_disk_is_said_once(pair):
 
 SLOW = """
 import os, time
-from xcrepro import paths
+from xcrepro.core import paths
 root = paths.project_root()
 with open(root / "beat", "a", buffering=1) as file:
     for _ in range(int(os.environ.get("BEATS", "6000"))):

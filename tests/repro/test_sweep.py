@@ -15,7 +15,8 @@ from xcrepro.repro import manifest, recording, runner, stamps, sweep
 NOTEBOOK = """
 import os
 import pandas as pd
-from xcrepro import paths, repro
+from xcrepro.core import paths
+from xcrepro import repro
 item = repro.item("demo/swept", globals())
 offset = float((paths.project_root() / "data/in.csv").read_text())
 if seed == 2: raise ValueError("planted")

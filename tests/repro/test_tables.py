@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.refused import refused
-from xcrepro.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import compare, tables
 
 TABLE = pd.DataFrame({"method": ["PLT", "BR"], "k": [1, 5], "P": [0.1, float("nan")], "best": [True, False]})

@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-import xcrepro
-from xcrepro import arithmetic, threads
-from xcrepro.arguments import whole_number
-from xcrepro.data.sources import npz_arrays, save_npz
-from xcrepro.errors import ArgumentError, DataError, XCError
-from xcrepro.matrices import checked_matrix, row_of
-from xcrepro.predictions import TopK
-from xcrepro.truth import Truth, as_truth
+from xcrepro.core import arithmetic, threads
+from xcrepro.core.arguments import whole_number
+from xcrepro.core.data.sources import npz_arrays, save_npz
+from xcrepro.core.errors import ArgumentError, DataError, XCError
+from xcrepro.core.matrices import checked_matrix, row_of
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth, as_truth
+from xcrepro.core.version import __version__
 
 _ABOUT = "model.json"
 _ARRAYS = "arrays.npz"
@@ -80,7 +80,7 @@ class Model:
         X : sparse matrix or array_like, shape (n, D)
             Features, finite. Not changed.
         Y : sparse matrix or array_like, shape (n, L)
-            Truth, any form :class:`xcrepro.truth.Truth` takes. Not changed.
+            Truth, any form :class:`xcrepro.core.truth.Truth` takes. Not changed.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class Model:
                 "parameters": self.get_params(),
                 "n_features": self.n_features_,
                 "n_labels": self.n_labels_,
-                "xcrepro": xcrepro.__version__,
+                "xcrepro": __version__,
                 "files": _digests(part),
             }
             text = json.dumps(about, indent=1, default=lambda value: value.item())

@@ -22,14 +22,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, propensity, threads
-from xcrepro.arguments import label_values, one_of, real_number, whole_number
-from xcrepro.errors import ArgumentError
-from xcrepro.kernels import fastxml as kernel
-from xcrepro.matrices import checked_csr
+from xcrepro.core import arithmetic, propensity, threads
+from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.matrices import checked_csr
+from xcrepro.core.predictions import TopK, empty_places
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, check_array
-from xcrepro.predictions import TopK, empty_places
-from xcrepro.truth import Truth
+from xcrepro.models.kernels import fastxml as kernel
 
 
 @dataclass(eq=False)

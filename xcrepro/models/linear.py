@@ -1,41 +1,24 @@
-"""Linear one-vs-rest classifiers, trained here, and a label tree that napkinXC trains (LIBLINEAR inside).
-
-LIBLINEAR's dual coordinate descent draws from the C library's ``rand``, which napkinXC never seeds and lets all its threads
-share: two fits differ, and none of its options changes that. So for napkinXC's tree ``rand`` is seeded before each fit and
-training has one thread. Then the same data, parameters and seed give the same bits in every run on the same C library;
-another one (macOS beside Linux) has another ``rand`` and differs within ``eps``. The primal solvers need no ``rand``, but
-napkinXC's copy of them never frees 8 D bytes at each Newton step: one tree over 17,261 labels and 19,228 features took 6 GB.
-"""
+"""Linear one-vs-rest classifiers. What comes near them is napkinXC's ``BR`` (LIBLINEAR's solvers), which tests hold them to."""
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import shutil
-import tempfile
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, extras
-from xcrepro import threads as cores
-from xcrepro.arguments import one_of, real_number, whole_number
-from xcrepro.data.sources import npz_arrays
-from xcrepro.errors import ArgumentError
-from xcrepro.kernels import linear_train
-from xcrepro.matrices import checked_csr
+from xcrepro.core import arithmetic
+from xcrepro.core import threads as cores
+from xcrepro.core.arguments import one_of, real_number, whole_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.matrices import checked_csr
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, check_array, unit_rows
-from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
+from xcrepro.models.kernels import linear_train
 
-# loss -> (napkinXC's name, the default of C: napkinXC's for one, DiSMEC's for the other)
-_LOSSES = {"logistic": ("log", 10.0), "squared_hinge": ("l2", 1.0)}
-_TREES = ("hierarchicalKmeans", "balancedInOrder", "balancedRandom")
-_TREES += ("completeKaryInOrder", "completeKaryRandom", "huffman")
+_LOSSES = {"logistic": 10.0, "squared_hinge": 1.0}
+"""Loss -> the default of C: napkinXC's for one, DiSMEC's for the other."""
 _ALWAYS = (
     10.0  # the margin of a label that is relevant to every training point: there is nothing to separate; as in napkinXC
 )
@@ -46,24 +29,8 @@ _INT_MAX = 2**31 - 1
 _BLOCK = 1 << 22  # scores held at once while predicting (32 MB)
 
 
-class _Linear(Model):
-    """What models of linear classifiers have in common: the classifiers' parameters, and what their loss means."""
-
-    def _check_probabilities(self) -> None:
-        if self.loss_ != "logistic":
-            do = "take predict's scores and calibrate them"
-            raise ArgumentError("loss", "must be logistic for probabilities", repr(self.loss_), do)
-
-    def _classifier(self) -> tuple[str, float, float, float]:
-        """napkinXC's name of the loss, C, eps and the threshold, checked; and the seed is."""
-        loss, cost = _LOSSES[one_of("loss", self.loss, _LOSSES)]
-        whole_number("seed", self.seed, 0, _INT_MAX)
-        C = cost if self.C is None else real_number("C", self.C, above=0)
-        return loss, C, real_number("eps", self.eps, above=0), real_number("threshold", self.threshold, at_least=0)
-
-
 @dataclass(eq=False)
-class OneVsRest(_Linear):
+class OneVsRest(Model):
     """One linear classifier a label, each trained alone on all points: minimises, over weights w and bias b,
 
         (‖w‖² + b²) / 2 + C Σ loss(y (w·x + b)),     y = ±1, every row x scaled to unit length.
@@ -117,8 +84,16 @@ class OneVsRest(_Linear):
     threshold: float = 0.01
     seed: int = 0
 
+    def _check_probabilities(self) -> None:
+        if self.loss_ != "logistic":
+            do = "take predict's scores and calibrate them"
+            raise ArgumentError("loss", "must be logistic for probabilities", repr(self.loss_), do)
+
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        _, C, eps, threshold = self._classifier()
+        cost = _LOSSES[one_of("loss", self.loss, _LOSSES)]
+        whole_number("seed", self.seed, 0, _INT_MAX)
+        C = cost if self.C is None else real_number("C", self.C, above=0)
+        eps, threshold = real_number("eps", self.eps, above=0), real_number("threshold", self.threshold, at_least=0)
         unit, counts = _training_rows(X), truth.label_counts()
         # A feature that no point has keeps the weight 0, and would take as long as any other.
         n_features, used = unit.shape[1], np.flatnonzero(np.bincount(unit.indices))
@@ -198,150 +173,14 @@ class DiSMEC(OneVsRest):
     C: float = 1.0
 
 
-@dataclass(eq=False)
-class NapkinPLT(_Linear):
-    """napkinXC's probabilistic label tree: the yardstick for this package's own ``PLT``.
-
-    A score is the product of the node probabilities from the root to the label; with the squared hinge a node gives
-    exp(-max(0, 1 - m)²), which lies in [0, 1] but is no probability. The same seed gives the same bits in every run on one C
-    library. Labels that training never saw stay out of the tree and are not predicted. Which of several labels
-    with equal scores take the last places of the k is napkinXC's choice; those chosen are ordered by score, then by id.
-
-    Parameters
-    ----------
-    arity : int
-        Children of a node (clusters of one k-means step).
-    max_leaves : int
-        Labels a cluster may keep undivided.
-    tree_type : str
-        napkinXC's ``hierarchicalKmeans``, ``balancedInOrder``, ``balancedRandom``, ``completeKaryInOrder``,
-        ``completeKaryRandom`` or ``huffman``.
-    ensemble : int
-        Trees whose probabilities are averaged.
-    loss, C, threshold
-        Of the node classifiers, as in :class:`OneVsRest`; the defaults are napkinXC's.
-    eps : float
-        LIBLINEAR's tolerance for their dual problem: smaller is nearer to the optimum, and slower.
-    seed : int
-        Of the trees and of their node classifiers.
-
-    Attributes
-    ----------
-    loss_ : str
-
-    Notes
-    -----
-    The model holds a temporary folder of napkinXC's, removed when the model goes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, Y = np.eye(3), np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0]])
-    >>> NapkinPLT().fit(X, Y).predict(X, k=3).ids.tolist()  # label 2 was never seen
-    [[0, 1, -1], [1, 0, -1], [0, 1, -1]]
-    """
-
-    arity: int = 2
-    max_leaves: int = 100
-    tree_type: str = "hierarchicalKmeans"
-    ensemble: int = 1
-    loss: str = "logistic"
-    C: float | None = None
-    eps: float = 0.1
-    threshold: float = 0.1
-    seed: int = 0
-
-    def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        PLT = extras.library("napkinxc.models").PLT
-        for name, least in (("arity", 2), ("max_leaves", 1), ("ensemble", 1)):
-            whole_number(name, getattr(self, name), least, _INT_MAX)
-        one_of("tree_type", self.tree_type, _TREES)
-        options = {name: getattr(self, name) for name in ("arity", "max_leaves", "tree_type", "ensemble", "seed")}
-        loss, C, eps, threshold = self._classifier()
-        options |= {"loss": loss, "liblinear_c": C, "liblinear_eps": eps, "liblinear_max_iter": 1000, "norm": True}
-        options |= {"weights_threshold": threshold, "threads": 1, "bias": 1.0}
-        X = _training_rows(X)
-        seen, Y = _seen(truth)
-        folder = tempfile.TemporaryDirectory(prefix="xcrepro-")
-        with _seeded(self.seed):
-            PLT(folder.name, **options).fit(X, Y)
-        self._folder, self._seen = folder, seen
-        self._tree = _loaded(folder.name, self.ensemble)
-        self._n_labels, self.loss_ = truth.n_labels, self.loss
-
-    def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
-        # napkinXC may fill places beyond its labels with label 0, so it is never asked for more than it has.
-        unit = _csr(unit_rows(X))
-        rows = self._tree.predict_proba(unit, top_k=min(k, self._seen.size)) if X.shape[0] else []
-        named = [[(int(self._seen[label]), score) for label, score in row] for row in rows]
-        return TopK.from_pairs(named, n_labels=self._n_labels, k=k)
-
-    def _write(self, folder: Path) -> None:
-        trees = folder / "napkinxc"
-        shutil.copytree(self._folder.name, trees)
-        files = sorted(path for path in trees.rglob("*") if path.is_file())
-        np.savez(
-            folder / "labels.npz",
-            seen=self._seen,
-            n_labels=np.int64(self._n_labels),
-            loss=np.str_(self.loss_),
-            files=np.array([path.relative_to(trees).as_posix() for path in files]),
-            sizes=np.array([path.stat().st_size for path in files]),
-        )
-
-    def _read(self, folder: Path) -> None:
-        parts = npz_arrays(folder / "labels.npz")
-        # napkinXC takes the whole process down when a file is missing or short, so look before it does.
-        for name, size in zip(parts["files"], parts["sizes"], strict=True):
-            path = folder / "napkinxc" / str(name)
-            if not path.is_file() or path.stat().st_size != size:
-                raise ValueError(f"napkinxc/{name} is missing, or not the {size} bytes that were saved")
-        self._folder = tempfile.TemporaryDirectory(prefix="xcrepro-")
-        shutil.copytree(folder / "napkinxc", self._folder.name, dirs_exist_ok=True)
-        members = sum(str(name).endswith("/weights.bin") for name in parts["files"])
-        self._tree = _loaded(self._folder.name, max(members, 1))
-        self._seen, self._n_labels, self.loss_ = parts["seen"], int(parts["n_labels"]), str(parts["loss"])
-
-
-# ---------------------------------------------------------------------- to and from napkinXC
-
-_one_at_a_time = threading.Lock()
-
-
-@contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Training inside sees the same ``rand`` in every run: the process has one, so only one model may use it at a time."""
-    with _one_at_a_time:
-        # glibc takes a seed of 0 for 1.
-        ctypes.CDLL(None).srand(ctypes.c_uint(int(seed) + 1))
-        yield
-
-
-def _loaded(folder: str, ensemble: int):
-    """napkinXC's tree from its folder, in memory; predicting draws nothing, so there it may use all cores."""
-    PLT = extras.library("napkinxc.models").PLT
-    tree = PLT(folder, ensemble=int(ensemble), threads=cores.count())
-    tree.load()
-    return tree
-
-
 def _csr(matrix) -> sparse.csr_matrix:
     result = sparse.csr_matrix(matrix, dtype=np.float32)
     result.sort_indices()
     return result
 
 
-def _seen(truth: Truth) -> tuple[np.ndarray, sparse.csr_matrix]:
-    """The ids of the labels with a training point, and the truth over those alone.
-
-    napkinXC drops unseen labels behind the last seen one and keeps those before it; this treats all alike.
-    """
-    seen = np.flatnonzero(truth.label_counts())
-    return seen, _csr(truth.to_csr()[:, seen])
-
-
 def _training_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Unit rows, made here: napkinXC's own are of float32, and a stored zero alone becomes NaN there."""
+    """Unit rows, of which one at least has a feature."""
     unit = _csr(unit_rows(X))
     if not unit.nnz:
         raise ArgumentError("X", "must have a feature that is not 0 in at least one row", f"none in {X.shape[0]} rows")

@@ -11,15 +11,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, threads
-from xcrepro.arguments import label_values, one_of, real_number, whole_number
-from xcrepro.errors import ArgumentError
-from xcrepro.kernels import plt_search, plt_train
+from xcrepro.core import arithmetic, threads
+from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.predictions import TopK, empty_places
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import check_array, unit_rows
+from xcrepro.models.kernels import plt_search, plt_train
 from xcrepro.models.progress import Progress
 from xcrepro.models.resumable import Checkpoint, Resumable
-from xcrepro.predictions import TopK, empty_places
-from xcrepro.truth import Truth
 
 _KMEANS_ROUNDS = 100
 # All nodes are opened, a block of rows at a time, where the trees have no more than _FEW_NODES and k times _MANY is L or more,
@@ -585,7 +585,7 @@ def _unpacked(found: dict[str, np.ndarray]) -> tuple[_Plan, list[np.ndarray]]:
 
 
 def _assemble(plans: list[_Plan], weights: _Weights, labels: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:
-    """The arrays of :class:`xcrepro.kernels.plt_search.Forest`, and the chunks' numbers of points."""
+    """The arrays of :class:`xcrepro.models.kernels.plt_search.Forest`, and the chunks' numbers of points."""
     chunks = [(number, node) for number, plan in enumerate(plans) for node in plan.inner()]
     n_trees = len(plans)
     child_start = n_trees + np.cumsum([0, *(len(plans[tree].children(node)) for tree, node in chunks)])

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
+from xcrepro.core.predictions import TopK, empty_places
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, check_array
-from xcrepro.predictions import TopK, empty_places
-from xcrepro.truth import Truth
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from xcrepro import threads
+from xcrepro.core import threads
 
 FIRST, THEN = 15.0, 30.0
 """Seconds until the first line, and between two: what is over sooner says nothing."""

@@ -12,10 +12,10 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-import xcrepro
-from xcrepro import paths
-from xcrepro.data.sources import npz_arrays
-from xcrepro.errors import ArgumentError, DataError, system_fault
+from xcrepro.core import paths
+from xcrepro.core.data.sources import npz_arrays
+from xcrepro.core.errors import ArgumentError, DataError, system_fault
+from xcrepro.core.version import __version__
 from xcrepro.models.base import Model
 
 _Part = TypeVar("_Part")
@@ -59,7 +59,7 @@ class Checkpoint:
         self.who = type(model).__name__
         self.folder = None if model._checkpoint is None else Path(model._checkpoint)
         if self.folder is not None:
-            self.key = _digest([self.who, xcrepro.__version__, model.get_params()], data)
+            self.key = _digest([self.who, __version__, model.get_params()], data)
 
     def read(self, name: str, unpacked: Callable[[dict[str, np.ndarray]], _Part]) -> _Part | None:
         """What ``unpacked`` makes of a part, None where there is none."""

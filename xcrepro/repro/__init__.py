@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import importlib
 
+from xcrepro.core import served
+
+served.serve("xcrepro.core.data", "xcrepro.repro.inputs.download")
+
 _WHERE = {"Item": "xcrepro.repro.items", "item": "xcrepro.repro.items"}
 
 

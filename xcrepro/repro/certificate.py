@@ -21,8 +21,8 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.errors import DataError, XCError
+from xcrepro.core import paths
+from xcrepro.core.errors import DataError, XCError
 from xcrepro.repro import guard, manifest, notebooks, same, stamps
 
 FOLDER = "data/certificates"

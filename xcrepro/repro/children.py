@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from xcrepro import cluster, threads
-from xcrepro.arguments import one_of
-from xcrepro.errors import ArgumentError, DataError, XCError
-from xcrepro.repro import manifest, notebooks, record, stamps
+from xcrepro.core import threads
+from xcrepro.core.arguments import one_of
+from xcrepro.core.errors import ArgumentError, DataError, XCError
+from xcrepro.repro import cluster, manifest, notebooks, record, stamps
 
 _POLL = 0.05  # seconds between two looks at the children
 _HEARTBEAT = 60.0  # seconds between two words about items that take long

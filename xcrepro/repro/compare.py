@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-from xcrepro.errors import ArgumentError, XCError
+from xcrepro.core.errors import ArgumentError, XCError
 
 
 def within(ours: float, printed: str) -> bool:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from xcrepro import paths
+from xcrepro.core import paths
 
 # Not on conda-forge: pip installs these inside the conda environment.
 _BY_PIP = {"napkinxc"}

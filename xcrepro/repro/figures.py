@@ -11,8 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from xcrepro import extras
-from xcrepro.errors import ArgumentError, XCError
+from xcrepro.core import extras
+from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.repro import tables
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ def _write_foot(fig: Figure, origin: str):
 
 def code_digest(module: ModuleType | None, cells: str = "") -> str:
     """Digest of all the code that decides how a figure looks: docstrings and comments of files are left out."""
-    package = Path(__file__).resolve().parent.parent
-    files = [package / "looks.py", package / "plots.py"]
+    files = [Path(__file__).with_name("looks.py")]
     if module is not None:
         here = Path(module.__file__)
         files += [here, here.with_name("_common.py")]

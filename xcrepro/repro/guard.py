@@ -8,8 +8,8 @@ import os
 import re
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.errors import XCError
+from xcrepro.core import paths
+from xcrepro.core.errors import XCError
 from xcrepro.repro import manifest, notebooks, recording, tidy
 
 MAX_BYTES = 200_000

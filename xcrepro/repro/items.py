@@ -12,16 +12,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from xcrepro import paths
-from xcrepro.errors import ArgumentError
+from xcrepro.core import paths
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, statements, tables
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PAPERS = "xcrepro.papers"
-INPUTS = "xcrepro.inputs"
+PAPERS = "xcrepro.repro.papers"
+INPUTS = "xcrepro.repro.inputs"
 
 
 def folder(official: bool) -> Path:
@@ -328,7 +328,6 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     """
     record.watch()
     entries = manifest.load()
-    id = manifest.now(entries, id)
     if id not in entries:
         raise ArgumentError("id", "must be an item of notebooks/manifest.toml", repr(id), "`xcrepro list` shows them")
     entry = entries[id]

@@ -13,9 +13,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.arguments import did_you_mean
-from xcrepro.errors import ArgumentError, XCError
+from xcrepro.core import paths
+from xcrepro.core.arguments import did_you_mean
+from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.repro import notebooks
 
 _LISTING = "notebooks/manifest.toml"
@@ -43,7 +43,6 @@ class Entry:
     long: bool = False
     seconds: int = 0
     recorded: dict[str, dict] = dataclasses.field(default_factory=dict)
-    formerly: tuple[str, ...] = ()
 
     @property
     def notebook(self) -> Path:
@@ -92,7 +91,6 @@ _TYPES = {
     "long": (bool, "true or false"),
     "seconds": (int, "a whole number above 0"),
     "recorded": (dict, "a table of datasets, each a table of parameters"),
-    "formerly": (list, "a list of texts"),
 }
 
 
@@ -123,7 +121,6 @@ def _entry(root: Path, path: Path, id: str, table: object) -> Entry:
         long=table.get("long", False),
         seconds=table.get("seconds", 0),
         recorded=recorded,
-        formerly=tuple(table.get("formerly", ())),
     )
     if not entry.notebook.is_file():
         raise refuse(f"its notebook {entry.notebook} is not there")
@@ -162,15 +159,10 @@ def require_project(entries: dict[str, Entry], what: str) -> None:
         )
 
 
-def now(entries: dict[str, Entry], id: str) -> str:
-    """The id of the item that answers to ``id``: its own, or that which it has today."""
-    return next((name for name, entry in entries.items() if id in entry.formerly), id) if id not in entries else id
-
-
 def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:
     """The ids meant by ``words``, in the manifest's order."""
     words = re.split(r"[,\s]+", words.strip()) if isinstance(words, str) else list(words or [])
-    words = [now(entries, word) for word in words if word]
+    words = [word for word in words if word]
     found = [] if words else list(entries)
     for word in words:
         matches = [name for name in entries if name == word or name.startswith(word.rstrip("/") + "/")]

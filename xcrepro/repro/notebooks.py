@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from xcrepro.arguments import did_you_mean
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.core.arguments import did_you_mean
+from xcrepro.core.errors import ArgumentError, DataError
 
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)|<img[^>]*\bsrc=[\"']([^\"']+)")
 """A picture that Markdown shows: its file is the first group, or the second."""
@@ -72,20 +72,6 @@ def tags(cell: dict) -> list[str]:
 def code_cells(notebook: dict) -> list[dict]:
     """The notebook's code cells, in its order."""
     return [cell for cell in notebook["cells"] if cell.get("cell_type") == "code"]
-
-
-def functions(path: str | os.PathLike) -> dict:
-    """What a notebook's code cells define, to be tested: nothing else of them runs."""
-    found: dict = {}
-    for cell in code_cells(read(path)):
-        for node in ast.parse(text(cell["source"])).body:
-            constant = isinstance(node, ast.Assign) and all(
-                isinstance(one, ast.Name) and one.id.isupper() for one in node.targets
-            )
-            constant = constant and not any(isinstance(part, ast.Name) for part in ast.walk(node.value))
-            if constant or isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef):
-                exec(compile(ast.Module([node], []), str(path), "exec"), found)
-    return found
 
 
 def relinked(text: str, home: Path, place: Path, others: Mapping[Path, Path]) -> str:

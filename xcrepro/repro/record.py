@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.errors import DataError
+from xcrepro.core import paths
+from xcrepro.core.errors import DataError
 
 
 def note(kind: str, text: str) -> None:

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import paths
-from xcrepro.errors import DataError, XCError
+from xcrepro.core import paths
+from xcrepro.core.errors import DataError, XCError
 from xcrepro.repro import same, tables
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import xcrepro
-from xcrepro import closure, paths
-from xcrepro.arguments import did_you_mean
-from xcrepro.errors import ArgumentError, DataMissing, XCError, system_fault
-from xcrepro.repro import children, manifest, recorded, runner, stamps
+from xcrepro.core import paths
+from xcrepro.core.arguments import did_you_mean
+from xcrepro.core.errors import ArgumentError, DataMissing, XCError, system_fault
+from xcrepro.core.version import __version__
+from xcrepro.repro import children, closure, manifest, recorded, runner, stamps
 
 MEAN = "mean"
 """The value of ``split`` that stands for all splits in turn."""
@@ -168,7 +168,9 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     files = sorted(path for path in recording.home.rglob("*") if path.is_file())
     data = {path.relative_to(recording.home).as_posix(): closure.file_hash(path) for path in files}
     # What a table comes to does not rest on the engine, which only shows and compares it.
-    whole["sources"] = {name: content for name, content in whole["sources"].items() if "/repro/" not in name}
+    whole["sources"] = {
+        name: content for name, content in whole["sources"].items() if name.rpartition("/")[0] != "xcrepro/repro"
+    }
     kept = ("code", "parameters", "sources", "versions")
     return {**{key: whole[key] for key in kept}, "data": data}
 
@@ -197,7 +199,7 @@ def collect(recording: Recording, force: bool = False) -> recorded.Record:
         recording.dataset,
         str(recording.split),
         str(recording.splits),
-        xcrepro.__version__,
+        __version__,
         recording.command,
     )
     return recorded.Record(dict(zip(recorded.FIELDS, provenance, strict=True)), recorded.mean(found))

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import extras, paths, threads
-from xcrepro.arguments import whole_number
-from xcrepro.errors import ArgumentError, XCError, system_fault
+from xcrepro.core import extras, paths, threads
+from xcrepro.core.arguments import whole_number
+from xcrepro.core.errors import ArgumentError, XCError, system_fault
 from xcrepro.repro import items as items_
 from xcrepro.repro import manifest, notebooks, same, stamps, tidy
 from xcrepro.repro.children import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.errors import ArgumentError
+from xcrepro.core import paths
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import manifest, tidy
 
 _TEMPLATES = Path(__file__).with_name("template")
@@ -20,7 +20,7 @@ def new(id: str, title: str = "") -> list[Path]:
         raise ArgumentError("item", "must look like paper/item_name", repr(id), "letters, digits and _")
     if id in entries:
         raise ArgumentError("item", "must be new", repr(id), f"xcrepro run {id} runs it")
-    if not (root / "xcrepro" / "papers").is_dir():
+    if not (root / "xcrepro" / "repro" / "papers").is_dir():
         raise ArgumentError("project", "must hold the package's sources, as a clone does", root, "run it there")
     title = title.strip() or name.replace("_", " ")
     filled = {
@@ -31,7 +31,7 @@ def new(id: str, title: str = "") -> list[Path]:
     }
     files = {
         root / "notebooks" / f"{id}.ipynb": tidy.tidied(_notebook(filled["notebook"])),
-        root / "tests" / "papers" / paper / f"test_{name}.py": filled["test"],
+        root / "tests" / "repro" / "papers" / paper / f"test_{name}.py": filled["test"],
     }
     if there := [path for path in files if path.exists()]:
         raise ArgumentError(

@@ -1,7 +1,7 @@
 """Whether an item must run again, and why: one stamp per item, written last.
 
-What an item rests on in the package is the import closure of its module and notebook. ``data``, ``metrics``, ``models``
-and ``published`` count whole, because they look their parts up by name.
+What an item rests on in the package is the import closure of its module and notebook. What is in
+:data:`WHOLE` counts whole, because they look their parts up by name.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import xcrepro
-from xcrepro import closure, paths
-from xcrepro.repro import manifest, notebooks, recorded
+from xcrepro.core import paths
+from xcrepro.repro import closure, manifest, notebooks, recorded
 
-WHOLE = ("data", "metrics", "models", "published")
-ENGINE = ("compare.py", "figures.py", "items.py", "recorded.py", "same.py", "tables.py")
+WHOLE = ("core/data", "core/metrics", "models", "repro/published")
+ENGINE = ("compare.py", "figures.py", "items.py", "looks.py", "recorded.py", "same.py", "tables.py")
 
 
 def short(root: Path, file: Path) -> str:
@@ -38,7 +37,7 @@ def _hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
 
 def sources(entry: manifest.Entry) -> dict[str, str]:
     """File -> SHA-256 of the package's files that the item's numbers rest on."""
-    module = closure.PACKAGE / "papers" / f"{entry.id}.py"
+    module = closure.PACKAGE / "repro/papers" / f"{entry.id}.py"
     code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
     try:
         imported = [*closure.imported(ast.parse(code), code)]
@@ -53,7 +52,7 @@ def sources(entry: manifest.Entry) -> dict[str, str]:
 def versions() -> dict[str, str]:
     """Version of Python and of every installed distribution that the package and its notebooks need, directly or not."""
     found: dict[str, str] = {"python": platform.python_version()}
-    waiting = [xcrepro.__name__]
+    waiting = ["xcrepro"]
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if name in found:
@@ -63,7 +62,7 @@ def versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue  # for another system, say
         found[name] = distribution.version
-        own = ("notebooks", "download", "report") if name == xcrepro.__name__ else ()
+        own = ("notebooks", "download", "report") if name == "xcrepro" else ()
         required = [
             text
             for text in distribution.requires or []

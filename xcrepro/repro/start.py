@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.errors import ArgumentError
+from xcrepro.core import paths
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import manifest, tidy
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from xcrepro.errors import XCError
+from xcrepro.core.errors import XCError
 from xcrepro.repro import compare, notebooks
 
 TAGS = {"answer", "conclusion"}

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro import paths
-from xcrepro.errors import ArgumentError
+from xcrepro.core import paths
+from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import children, items, manifest, runner, stamps, tables
 
 if TYPE_CHECKING:

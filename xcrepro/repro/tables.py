@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from xcrepro.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from xcrepro import paths
-from xcrepro.errors import ArgumentError, DataError
+from xcrepro.core import paths
+from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.repro import notebooks
 
 # Cells whose outputs differ from run to run (progress, timings) carry nbval's tag and are committed without outputs.

@@ -1,4 +1,4 @@
-"""Linear algebra that gives the same bits everywhere: no LAPACK, every product by :func:`xcrepro.arithmetic.product`."""
+"""Linear algebra that gives the same bits everywhere: no LAPACK, every product by :func:`xcrepro.core.arithmetic.product`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, threads
+from xcrepro.core import arithmetic, threads
 from xcrepro.models.base import unit_rows
 from xcrepro.models.progress import Progress
 

@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, threads
-from xcrepro.arguments import real_number, whole_number
-from xcrepro.kernels import warp
+from xcrepro.core import arithmetic, threads
+from xcrepro.core.arguments import real_number, whole_number
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, check_array, check_weights, drawn_weights, rank_by_products
 from xcrepro.models.classic.algebra import eigen, leading, ridge, solve, with_constant
+from xcrepro.models.kernels import warp
 from xcrepro.models.progress import Progress
-from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
 
 
 class _Embedding(Model):
@@ -49,7 +49,7 @@ class _Embedding(Model):
 
 
 def _no_probabilities(model: Model) -> None:
-    from xcrepro.errors import ArgumentError
+    from xcrepro.core.errors import ArgumentError
 
     do = "take predict's scores and calibrate them"
     raise ArgumentError("model", "must have scores that are probabilities", type(model).__name__, do)

@@ -9,16 +9,16 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro import arithmetic, threads
-from xcrepro.arguments import real_number, whole_number
-from xcrepro.matrices import checked_csr
+from xcrepro.core import arithmetic, threads
+from xcrepro.core.arguments import real_number, whole_number
+from xcrepro.core.matrices import checked_csr
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, check_array, unit_rows
 from xcrepro.models.classic.algebra import clusters, leading, ridge
 from xcrepro.models.classic.embedding import _no_probabilities
 from xcrepro.models.linear import OneVsRest
 from xcrepro.models.progress import Progress
-from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
 
 _ROWS = 256  # points that are compared with all training points at a time
 

@@ -8,16 +8,16 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro import threads
-from xcrepro.arguments import real_number, whole_number
-from xcrepro.kernels import frank_wolfe
-from xcrepro.matrices import checked_csr
+from xcrepro.core import threads
+from xcrepro.core.arguments import real_number, whole_number
+from xcrepro.core.matrices import checked_csr
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, check_array
 from xcrepro.models.classic.algebra import with_constant
 from xcrepro.models.classic.embedding import _no_probabilities
+from xcrepro.models.kernels import frank_wolfe
 from xcrepro.models.progress import Progress, warn
-from xcrepro.predictions import TopK
-from xcrepro.truth import Truth
 
 _AT_ONCE = 32  # labels whose classifiers are found together
 _FEATURES = 1024  # whose weights are cut together

@@ -1,0 +1,786 @@
+"""Calibration metrics against slow oracles, by hand, at the edges, and beside scikit-learn."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from tests.refused import refused
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.folds.pairs import SCORE_OF_HITS, PairSums
+from xcrepro.core.metrics import calibration as cal
+from xcrepro.core.metrics import registry
+from xcrepro.core.predictions import read_calibration_npz
+
+CLOSED = ("left", "right", "torchmetrics")
+NORMS = ("l1", "l2", "max")
+
+# ---------------------------------------------------------------- oracles: plain Python, in exact fractions
+
+
+def bin_of(p, bins, closed, dtype):
+    """The bin of a score, by trying the edges one after the other."""
+    edges = [dtype(i / bins) for i in range(bins + 1)]
+    if closed == "right":
+        return next(b for b in range(bins) if p <= edges[b + 1])
+    if p == 1:
+        return bins if closed == "torchmetrics" else bins - 1
+    return next(b for b in range(bins) if p < edges[b + 1])
+
+
+def groups(scores, hits, bins, closed, dtype):
+    found = {}
+    for p, y in zip(scores, hits, strict=True):
+        found.setdefault(bin_of(p, bins, closed, dtype), []).append((Fraction(float(p)), int(y)))
+    return found
+
+
+def error_of(found, norm, half, debias=False):
+    """The binned error of {bin: [(score, hit), ...]}; a hit may be a fraction."""
+    total = sum(len(group) for group in found.values())
+    sums, largest = Fraction(0), Fraction(0)
+    for group in found.values():
+        n = len(group)
+        p, y = sum(a for a, _ in group) / n, Fraction(sum(b for _, b in group)) / n
+        gap = {None: abs(p - y), "over": max(p - y, 0), "under": max(y - p, 0)}[half]
+        largest = max(largest, gap)
+        square = gap**2 - (y * (1 - y) / (n - 1) if debias and n > 1 else 0)
+        sums += Fraction(n, total) * (gap if norm == "l1" else square)
+    return {"l1": float(sums), "l2": math.sqrt(max(sums, 0)), "max": float(largest)}[norm]
+
+
+def mass_groups(scores, hits, bins):
+    """Equal-mass bins; each pair of a run of equal scores has the run's mean hit."""
+    mean_hit = {}
+    for p in set(scores):
+        run = [int(y) for q, y in zip(scores, hits, strict=True) if q == p]
+        mean_hit[p] = Fraction(sum(run), len(run))
+    ordered = [(Fraction(float(p)), mean_hit[p]) for p in sorted(scores)]
+    n = len(ordered)
+    cut = {b: ordered[b * n // bins : (b + 1) * n // bins] for b in range(bins)}
+    return {b: group for b, group in cut.items() if group}
+
+
+def loss_of(scores, hits, cap):
+    each = []
+    for p, y in zip(scores, hits, strict=True):
+        q = float(p) if y else 1.0 - float(p)
+        each.append(min(cap, -math.log(q)) if q > 0 else cap)
+    return math.fsum(each) / len(each)
+
+
+def smooth_oracle(scores, hits, s, steps=20_000):
+    """smECE at bandwidth s from the definition: every reflected image of every pair, added up at many points."""
+    t = (np.arange(steps) + 0.5) / steps
+    residual = np.zeros(steps)
+    for p, y in zip(scores, hits, strict=True):
+        for image in range(-2 - int(4 * s), 3 + int(4 * s)):
+            for centre in (2 * image + p, 2 * image - p):
+                residual += (p - y) * np.exp(-((t - centre) ** 2) / (2 * s * s)) / math.sqrt(2 * math.pi * s * s)
+    return np.abs(residual).mean() / len(scores)
+
+
+def poisson_binomial(scores):
+    """P(hits = 0, 1, ..., n)."""
+    law = np.ones(1)
+    for p in scores:
+        law = np.append(law * (1 - p), 0) + np.append(0, law * p)
+    return law
+
+
+# Scores on edges, at the ends, next to both, tiny, and anywhere
+SCORES = st.one_of(
+    st.sampled_from([i / 10 for i in range(11)] + [i / 7 for i in range(8)] + [1 - 2.0**-24, 2.0**-140, 1 - 2.0**-53]),
+    st.floats(0, 1),
+)
+
+
+@st.composite
+def cases(draw):
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    scores = np.array(draw(st.lists(SCORES, min_size=1, max_size=40)), dtype)
+    hits = np.array(draw(st.lists(st.booleans(), min_size=scores.size, max_size=scores.size)))
+    return dtype, scores, hits
+
+
+def close(got, want, tolerance=1e-12):
+    assert got == pytest.approx(want, rel=tolerance, abs=tolerance)
+
+
+# ---------------------------------------------------------------- every metric equals its oracle
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from([1, 2, 7, 10, 15, 100]), st.sampled_from(CLOSED))
+def test_binned_errors_equal_the_oracle(case, bins, closed):
+    dtype, scores, hits = case
+    found = groups(scores, hits, bins, closed, dtype)
+    for norm, half in itertools.product(NORMS, (None, "over", "under")):
+        # The root of an l2 error of 0 is only as near to 0 as the root of the rounding.
+        got, tolerance = (
+            cal.ece(scores, hits, bins=bins, norm=norm, half=half, closed=closed),
+            1e-12 if norm != "l2" else 1e-7,
+        )
+        close(got, error_of(found, norm, half), tolerance)
+    debiased = cal.ece(scores, hits, bins=bins, norm="l2", debias=True, closed=closed)
+    close(debiased**2, error_of(found, "l2", None, debias=True) ** 2)
+    halves = [cal.ece(scores, hits, bins=bins, half=half, closed=closed) for half in ("over", "under")]
+    close(sum(halves), cal.ece(scores, hits, bins=bins, closed=closed))
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from([1, 2, 3, 10, 50]), st.randoms())
+def test_ace_equals_the_oracle_in_every_order(case, bins, random):
+    _, scores, hits = case
+    found = mass_groups(scores.tolist(), hits.tolist(), bins)
+    close(cal.ace(scores, hits, bins=bins), error_of(found, "l1", None))
+    close(cal.ace(scores, hits, bins=bins, norm="max", half="under"), error_of(found, "max", "under"))
+    order = list(range(scores.size))
+    random.shuffle(order)
+    assert cal.ace(scores[order], hits[order], bins=bins) == cal.ace(scores, hits, bins=bins)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from([0.5, 36.0, 100.0]))
+def test_brier_and_nll_equal_the_oracle(case, cap):
+    _, scores, hits = case
+    exact = sum((Fraction(float(p)) - int(y)) ** 2 for p, y in zip(scores, hits, strict=True)) / scores.size
+    close(cal.brier(scores, hits), float(exact))
+    close(cal.nll(scores, hits, cap=cap), loss_of(scores, hits, cap))
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from([None, 1, 3, 10]), st.sampled_from(CLOSED))
+def test_the_parts_of_the_brier_score_add_up(case, bins, closed):
+    dtype, scores, hits = case
+    parts = cal.brier_decomposition(scores, hits, bins=bins, closed=closed)
+    close(parts.brier, cal.brier(scores, hits))
+    base = Fraction(int(hits.sum()), hits.size)
+    found = {
+        p: [(Fraction(p), int(y)) for q, y in zip(scores.tolist(), hits, strict=True) if q == p]
+        for p in scores.tolist()
+    }
+    if bins is None:
+        assert parts.within_variance == parts.within_covariance == 0
+    else:
+        found = groups(scores, hits, bins, closed, dtype)
+    resolution = reliability = Fraction(0)
+    for group in found.values():
+        p, y = sum(a for a, _ in group) / len(group), Fraction(sum(b for _, b in group), len(group))
+        resolution += Fraction(len(group), hits.size) * (y - base) ** 2
+        reliability += Fraction(len(group), hits.size) * (p - y) ** 2
+    close(parts[:3], tuple(map(float, (base * (1 - base), resolution, reliability))))
+
+
+def test_murphys_parts_by_hand():
+    """Two scores. 0.8: 3 of 4 hits; 0.4: 1 of 6. Base rate 0.4.
+    uncertainty 0.4 * 0.6 = 0.24; resolution 0.4 * 0.35^2 + 0.6 * (1/6 - 0.4)^2 = 0.049 + 0.0326667;
+    reliability 0.4 * 0.05^2 + 0.6 * (0.4 - 1/6)^2 = 0.001 + 0.0326667; Brier = 0.24 - 0.049 + 0.001 = 0.192."""
+    scores = [0.8] * 4 + [0.4] * 6
+    hits = [True] * 3 + [False] * 6 + [True]
+    parts = cal.brier_decomposition(scores, hits)
+    close(parts, (0.24, 0.049 + 0.6 * 0.49 / 9, 0.001 + 0.6 * 0.49 / 9, 0.0, 0.0))
+    close(cal.brier(scores, hits), 0.192)
+
+
+@pytest.mark.parametrize("s", [1.0, 0.2, 0.03, 0.005])
+def test_smooth_ece_at_a_bandwidth_equals_the_definition(s):
+    rng = np.random.default_rng(3)
+    scores = np.append(rng.random(25), [0.0, 1.0, 0.5])
+    hits = rng.random(28) < scores**2
+    close(cal.smooth_ece(scores, hits, bandwidth=s), smooth_oracle(scores, hits, s), 2e-5)
+
+
+def test_smooth_ece_is_the_fixed_point():
+    rng = np.random.default_rng(5)
+    scores = rng.random(30)
+    hits = rng.random(30) < 1 - scores
+    found = cal.smooth_ece(scores, hits)
+    assert 0.05 < found < 0.6
+    close(smooth_oracle(scores, hits, found), found, 2e-5)
+    # it falls with the bandwidth, so there is one such point
+    falling = [cal.smooth_ece(scores, hits, bandwidth=s) for s in (0.01, 0.05, 0.2, 1.0)]
+    assert falling == sorted(falling, reverse=True)
+
+
+def test_smooth_ece_of_the_plainest_cases():
+    assert cal.smooth_ece([0.5] * 4, [True, False, True, False]) < 1e-8
+    close(cal.smooth_ece([0.0, 0.0], [True, True]), 1.0, 1e-8)
+    close(cal.smooth_ece([1.0], [False]), 1.0, 1e-8)
+    close(cal.smooth_ece([0.25] * 3, [False] * 3), 0.25, 1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_marginal_ece_equals_the_oracle(data):
+    n, n_labels = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 5))
+    dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+    dense = np.array(data.draw(st.lists(SCORES, min_size=n * n_labels, max_size=n * n_labels)), dtype)
+    dense = dense.reshape(n, n_labels)
+    flags = st.lists(st.booleans(), min_size=dense.size, max_size=dense.size)
+    stored, truth = (np.array(data.draw(flags)).reshape(dense.shape) for _ in range(2))
+    rows, columns = np.nonzero(stored)
+    P = sp.csr_matrix((dense[rows, columns], (rows, columns)), shape=dense.shape)
+    bins, closed = data.draw(st.sampled_from([1, 4, 10])), data.draw(st.sampled_from(CLOSED))
+    full = np.where(stored, dense, dtype(0))
+    want = [error_of(groups(full[:, l], truth[:, l], bins, closed, dtype), "l1", None) for l in range(n_labels)]
+    close(cal.marginal_ece(P, truth, bins, closed=closed), math.fsum(want))
+    close(cal.marginal_ece(full, sp.csr_array(truth), bins, "mean", closed), math.fsum(want) / n_labels)
+
+
+# ---------------------------------------------------------------- by hand, as the calibration@k authors compute it
+
+
+def test_the_interchange_file_by_hand(tmp_path):
+    """Four rows, top 2, ten equal bins; no score on an edge.
+
+    k = 2 pools 8 pairs. Bins, (score, hit):
+      [0.9, 1.0]  0.95 1   0.92 0   0.91 1   0.97 1    count 4, confidence 3.75/4 = 0.9375, accuracy 3/4 = 0.75
+      [0.6, 0.7)  0.62 0   0.66 1                      count 2, confidence 0.64,            accuracy 1/2
+      [0.3, 0.4)  0.35 0                               count 1, confidence 0.35,            accuracy 0
+      [0.1, 0.2)  0.12 1                               count 1, confidence 0.12,            accuracy 1
+    ECE@2 = (4 * 0.1875 + 2 * 0.14 + 0.35 + 0.88) / 8 = 2.26 / 8 = 0.2825
+      over:  0.75 + 0.28 + 0.35 = 1.38, / 8 = 0.1725; under: 0.88 / 8 = 0.11
+    Brier@2 = (0.05^2 + 0.92^2 + 0.09^2 + 0.03^2 + 0.62^2 + 0.34^2 + 0.35^2 + 0.88^2) / 8
+            = (0.0025 + 0.8464 + 0.0081 + 0.0009 + 0.3844 + 0.1156 + 0.1225 + 0.7744) / 8 = 2.2548 / 8 = 0.28185
+    k = 1 pools 0.95 1, 0.92 0, 0.91 1, 0.97 1: one bin, ECE@1 = |0.9375 - 0.75| = 0.1875;
+    Brier@1 = 0.8579 / 4 = 0.214475.
+    """
+    scores = np.array([[0.95, 0.62], [0.92, 0.35], [0.91, 0.66], [0.97, 0.12]])
+    marked = np.array([[True, False], [False, False], [True, True], [True, True]])
+    ids = np.array([[3, 1], [0, 2], [4, 3], [1, 0]])
+    labels = np.array([[0, 3], [1, 4], [2, 3], [2, 4], [3, 0], [3, 1]])
+    np.savez(tmp_path / "calib.npz", scores=scores, true_positives=marked, prediction_ids=ids, labels=labels)
+    top, Y = read_calibration_npz(tmp_path / "calib.npz")
+
+    at_2, at_1 = cal.pairs(Y, top, 2), cal.pairs(Y, top, 1)
+    assert at_2[1].tolist() == marked.ravel().tolist()
+    close(cal.ece(*at_1), 0.1875, 1e-7)  # the package holds scores as float32
+    for closed in CLOSED:
+        close(cal.ece(*at_2, closed=closed), 0.2825, 1e-7)
+    close(cal.ece(*at_2, half="over"), 0.1725, 1e-7)
+    close(cal.ece(*at_2, half="under"), 0.11, 1e-7)
+    close(cal.brier(*at_2), 0.28185, 1e-7)
+    losses = [0.95, 1 - 0.62, 1 - 0.92, 1 - 0.35, 0.91, 0.66, 0.97, 0.12]
+    close(cal.nll(*at_2), sum(-math.log(q) for q in losses) / 8, 1e-6)
+    table = cal.calibration_table(Y, top, (1, 2), metrics=["ECE", "ECE under", "Brier"])
+    assert table.value.round(6).tolist() == [0.1875, 0.2825, 0.0, 0.11, 0.214475, 0.28185]
+
+    # straight from the file, in the file's own precision
+    close(cal.ece(scores, marked), 0.2825)
+    close(cal.brier(scores, marked), 0.28185)
+
+
+def test_scores_of_exactly_1_as_torchmetrics_has_them():
+    """0.92 a hit, 1 a hit in 1 of 3. The 1s in a bin of their own: 0.25 * 0.08 + 0.75 * 2/3 = 0.52. All in [0.9, 1]: the
+    gaps cancel to |0.98 - 0.5| = 0.48."""
+    scores = [0.92, 1.0, 1.0, 1.0]
+    close(cal.ece(scores, [True, True, False, False], closed="torchmetrics"), 0.52)
+    close(cal.ece(scores, [True, True, False, False]), 0.48)
+    table = cal.reliability(scores, [True, True, False, False], closed="torchmetrics")
+    assert table["count"].tolist() == [0] * 9 + [1, 3]
+    assert table.lower.tolist()[-2:] == [0.9, 1.0]
+    assert table.upper.tolist()[-2:] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bins", [3, 7, 10, 15, 100])
+def test_scores_on_edges(dtype, bins):
+    edges = np.array([i / bins for i in range(bins + 1)], dtype)
+    hits = np.zeros(bins + 1, bool)
+    inner = [1] * bins
+    assert cal.reliability(edges, hits, bins=bins, band=None)["count"].tolist() == [*inner[:-1], 2]
+    assert cal.reliability(edges, hits, bins=bins, band=None, closed="right")["count"].tolist() == [2, *inner[1:]]
+    assert cal.reliability(edges, hits, bins=bins, band=None, closed="torchmetrics")["count"].tolist() == [*inner, 1]
+    below = np.nextafter(edges[1:], dtype(0))
+    for closed in CLOSED:
+        counts = cal.reliability(below, hits[1:], bins=bins, band=None, closed=closed)["count"]
+        assert counts.tolist() == [1] * bins + [0] * (closed == "torchmetrics")
+
+
+# ---------------------------------------------------------------- the same bits
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(11)
+    scores = rng.random((350_000, 3), np.float32) ** 2
+    scores[::7, 0] = 1.0
+    scores[::11, 1] = 0.3
+    return scores, rng.random(scores.shape) < scores**0.8
+
+
+def fold_of(*parts):
+    fold = PairSums([1])
+    for scores, hits in parts:
+        fold.add_pairs(*cal.check_pairs(scores, hits))
+    return fold
+
+
+def everything(fold):
+    sums = fold.at(1)
+    errors = [cal.binned_error(sums.table), cal.binned_error(sums.table, "l2", debias=True)]
+    parts = [*errors, cal.brier_of(sums), cal.nll_of(sums), *cal.decomposition(sums)]
+    return np.array(parts).tobytes() + sums.table.tobytes()
+
+
+def test_threads_and_cuts_change_no_bit(large, monkeypatch):
+    scores, hits = large
+    results = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        results.append(everything(fold_of((scores, hits))))
+        cuts = [(0, 1), (40_002, 349_000), (349_000, 350_000), (1, 40_000), (40_000, 40_002)]
+        results.append(everything(fold_of(*((scores[a:b], hits[a:b]) for a, b in cuts))))
+        merged, other = fold_of((scores[90_000:], hits[90_000:])), fold_of((scores[:90_000], hits[:90_000]))
+        merged.merge(other)
+        results.append(everything(merged))
+    assert len(set(results)) == 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 5e-324, 1e-45, 1 - 2.0**-53])), st.booleans())
+    ),
+    st.sampled_from([np.float32, np.float64]),
+)
+def test_sums_are_those_of_fractions(pairs, dtype):
+    pairs = [(dtype(p), y) for p, y in pairs] or [(dtype(0.5), True)]
+    sums = fold_of((np.array([p for p, _ in pairs], dtype), np.array([y for _, y in pairs]))).at(1)
+    exact = [(Fraction(float(p)), y) for p, y in pairs]
+    # What lies below 2^-160 is cut off; the square of a float64 is rounded before it is added.
+    below = Fraction(len(pairs), 2**159) + (Fraction(len(pairs), 2**53) if dtype is np.float64 else 0)
+    for found, want in (
+        (sums.score, sum(p for p, _ in exact)),
+        (sums.squared_error, sum((p - y) ** 2 for p, y in exact)),
+        (sums.table[SCORE_OF_HITS].sum(), sum(p for p, y in exact if y)),
+    ):
+        assert abs(Fraction(found) - want) <= below + want * Fraction(3, 2**53)
+    # each pair's loss is a float64, right to 2e-16 of it or of 1; their sum is exact
+    losses = [min(-math.log(h), 100.0) if (h := float(p) if y else 1.0 - float(p)) > 0 else 100.0 for p, y in pairs]
+    assert sums.log_loss == pytest.approx(math.fsum(losses), rel=1e-14, abs=3e-16 * len(pairs))
+
+
+def test_weights_count_pairs_as_often_as_they_say():
+    rng = np.random.default_rng(2)
+    scores, hits, times = rng.random(150), rng.random(150) < 0.3, rng.integers(0, 4, 150)
+    weighted, plain = PairSums([1]), PairSums([1])
+    weighted.add_pairs(scores, hits, times)
+    plain.add_pairs(np.repeat(scores, times), np.repeat(hits, times))
+    for name, array in weighted.arrays().items():
+        assert (array == plain.arrays()[name]).all(), name
+
+
+def test_many_pairs_equal_a_plain_computation(large):
+    scores, hits = large[0].astype(np.float64).ravel(), large[1].ravel()
+    place = np.minimum((large[0].ravel() * np.float32(10)).astype(int), 9)
+    gaps = np.bincount(place, scores - hits, 10)
+    close(cal.ece(*large), np.abs(gaps).sum() / scores.size)
+    close(cal.brier(*large), ((scores - hits) ** 2).mean())
+    happened = np.where(hits, scores, 1 - scores)
+    losses = np.minimum(-np.log(np.maximum(happened, 1e-300)), 100.0)
+    close(cal.nll(*large), math.fsum(losses) / scores.size)
+
+
+def test_the_bits_are_these():
+    """Written down when sums became exact: another machine would show here."""
+    i = np.arange(200_000)
+    scores = ((i * 7919) % 100_003 / 100_003).astype(np.float32)
+    hits = (i * 104_729) % 1_009 < 1_009 * scores**2
+    values = [cal.ece(scores, hits), cal.brier(scores, hits), cal.nll(scores, hits), cal.ace(scores, hits)]
+    bits = "0x1.541661b71d3c6p-3 0x1.5570f8f8abb79p-3 0x1.002127486fa5ep-1 0x1.541661b71d3c7p-3"
+    assert " ".join(value.hex() for value in values) == bits
+
+
+def test_the_callers_arrays_are_only_read(large):
+    scores, hits = large[0][:5000].copy(), large[1][:5000].copy()
+    before = scores.tobytes(), hits.tobytes()
+    scores.flags.writeable = hits.flags.writeable = False
+    cal.reliability(scores, hits)
+    cal.ace(scores, hits)
+    cal.smooth_ece(scores, hits)
+    cal.brier_decomposition(scores, hits)
+    assert (scores.tobytes(), hits.tobytes()) == before
+
+
+# ---------------------------------------------------------------- peers: each difference a decision
+
+
+def test_scikit_learn_agrees(large):
+    from sklearn.calibration import calibration_curve
+    from sklearn.metrics import brier_score_loss, log_loss
+
+    scores, hits = large[0].astype(np.float64).ravel(), large[1].ravel()
+    close(cal.brier(scores, hits), brier_score_loss(hits, scores))
+    eps = np.finfo(np.float64).eps
+    close(cal.nll(scores, hits, cap=-math.log(eps)), log_loss(hits, scores), 1e-9)
+    true, said = calibration_curve(hits, scores, n_bins=10)
+    table = cal.reliability(scores, hits, closed="right")
+    np.testing.assert_allclose(table.accuracy, true, rtol=1e-12)
+    np.testing.assert_allclose(table.confidence, said, rtol=1e-12)
+    true, said = calibration_curve(hits[:500], scores[:500] * 0.5, n_bins=10)
+    table = cal.reliability(scores[:500] * 0.5, hits[:500], closed="right")
+    assert table.accuracy.isna().tolist() == [False] * 5 + [True] * 5  # an empty bin stays
+    np.testing.assert_allclose(table.accuracy.dropna(), true, rtol=1e-12)
+
+
+def test_numpys_histogram_agrees(large):
+    scores = large[0].astype(np.float64)
+    counts = cal.reliability(scores, large[1])["count"]
+    edges = np.array([i / 10 for i in range(11)])
+    assert counts.tolist() == np.histogram(scores, edges)[0].tolist()
+
+
+def test_adaptive_is_not_average():
+    """netcal's ACE gives each equal-width bin weight 1: (0.05 + 0.6) / 2 = 0.325. ECE: 0.75 * 0.05 + 0.25 * 0.6 = 0.1875.
+    Two equal-mass bins, in order of score 0.4 0.95 | 0.95 0.95: (|0.675 - 1| + |0.95 - 1|) / 2 = 0.1875 too."""
+    scores, hits = [0.95, 0.95, 0.95, 0.4], [True] * 4
+    close(cal.ece(scores, hits), 0.1875)
+    close(cal.ace(scores, hits, bins=2), 0.1875)
+
+
+def test_two_columns_are_no_special_case():
+    """uncertainty-calibration takes (n, 2) for the two classes' probabilities; here they are the two places of a row."""
+    scores, hits = np.array([[0.9, 0.2], [0.7, 0.6]]), np.array([[True, False], [False, True]])
+    assert cal.ece(scores, hits) == cal.ece(scores.ravel(), hits.ravel())
+    close(cal.ece(scores, hits), (0.1 + 0.2 + 0.7 + 0.4) / 4)
+
+
+def test_debiasing_by_hand():
+    """One bin, 5 pairs of 0.5, 4 hits: (0.3)^2 - 0.8 * 0.2 / 4 = 0.09 - 0.04 = 0.05."""
+    close(cal.ece([0.5] * 5, [True] * 4 + [False], norm="l2", debias=True), math.sqrt(0.05))
+    assert cal.ece([0.5] * 4, [True, False] * 2, norm="l2", debias=True) == 0.0  # a negative rest
+    close(cal.ece([0.5], [True], norm="l2", debias=True), 0.5)  # one pair: nothing to subtract
+
+
+def test_debiasing_removes_most_of_the_noise():
+    rng = np.random.default_rng(2)
+    plain, debiased = [], []
+    for _ in range(200):
+        scores = rng.random(500)
+        hits = rng.random(500) < scores
+        plain.append(cal.ece(scores, hits, norm="l2") ** 2)
+        debiased.append(cal.ece(scores, hits, norm="l2", debias=True) ** 2)
+    assert np.mean(debiased) < 0.7 * np.mean(plain)
+
+
+def test_a_loss_is_capped_on_purpose():
+    assert cal.nll([0.0], [True]) == 100.0
+    assert cal.nll([1.0], [False], cap=np.inf) == np.inf
+    assert cal.nll([1.0, 0.0], [True, False], cap=np.inf) == 0.0
+    close(cal.nll([1e-60], [True]), 100.0)
+    close(cal.nll([1e-60], [True], cap=np.inf), 60 * math.log(10))
+    tiny = np.full(3000, 5e-324)  # its product underflows at once
+    close(cal.nll(tiny, np.ones(3000, bool), cap=np.inf), 1074 * math.log(2))
+
+
+# ---------------------------------------------------------------- bands
+
+
+def test_the_band_is_that_of_the_scores_own_law():
+    rng = np.random.default_rng(8)
+    ranges = ((0.0, 0.1), (0.4, 0.5), (0.9, 1.0), (0.0, 1.0))
+    for n, (low, high) in itertools.product((1, 2, 5, 30, 400), ranges):
+        scores = rng.uniform(low, high, n)
+        law = np.cumsum(poisson_binomial(scores))
+        sums = [np.array([float(v)]) for v in (n, scores.sum(), (scores**2).sum())]
+        for level in (0.005, 0.025, 0.5, 0.975):
+            # The law is approximated where scores differ: it may cross the level one hit away.
+            assert abs(cal.hits_quantile(level, *sums)[0] - np.argmax(law >= level)) <= 1, (n, low, high, level)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.03, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("n", [1, 7, 60])
+def test_the_band_is_exact_for_equal_scores(p, n):
+    law = np.cumsum(poisson_binomial([p] * n))
+    law[-1] = 1.0
+    hits = np.arange(n) % 2 == 0
+    row = cal.reliability(np.full(n, p), hits, bins=1, band=0.9).iloc[0]
+    assert row.low * n == pytest.approx(np.argmax(law >= 0.05), abs=1e-9)
+    assert row.high * n == pytest.approx(np.argmax(law >= 0.95), abs=1e-9)
+
+
+def test_the_band_holds_calibrated_scores_and_catches_others():
+    rng = np.random.default_rng(1)
+    inside = []
+    for _ in range(60):
+        scores = rng.random(2000)
+        table = cal.reliability(scores, rng.random(2000) < scores)
+        inside += ((table.low <= table.accuracy) & (table.accuracy <= table.high)).tolist()
+    assert 0.93 < np.mean(inside) < 0.99  # 600 bins
+    table = cal.reliability(scores, rng.random(2000) < scores**2)
+    assert (table.accuracy < table.low).sum() >= 6
+
+
+def test_reliability_without_a_band_and_in_a_large_bin():
+    assert "low" not in cal.reliability([0.5], [True], band=None)
+    row = cal.reliability(np.full(10**6, 0.3), np.arange(10**6) % 10 < 3).iloc[3]
+    sd = math.sqrt(0.3 * 0.7 / 10**6)
+    assert row.low == pytest.approx(0.3 - 1.96 * sd, abs=2e-6)
+    assert row.high == pytest.approx(0.3 + 1.96 * sd, abs=2e-6)
+
+
+# ---------------------------------------------------------------- ECE without the noise of its hits
+
+
+@pytest.mark.parametrize(("n", "shape"), [(300, (1, 3)), (3000, (5, 2)), (3000, (0.2, 1))])
+def test_the_floor_is_what_a_perfectly_calibrated_model_prints(n, shape):
+    rng = np.random.default_rng(1)
+    scores = rng.beta(*shape, n)
+    drawn = [cal.ece(scores, rng.random(n) < scores) for _ in range(300)]
+    error = np.std(drawn) / math.sqrt(300)
+    # The normal law for the hits of a bin is a few percent off where a bin expects a hit or two.
+    assert cal.corrected_ece(scores, np.zeros(n, bool)).floor == pytest.approx(
+        np.mean(drawn), abs=4 * error + 0.04 * np.mean(drawn)
+    )
+
+
+@pytest.mark.parametrize("off", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("n", [500, 5000])
+def test_the_corrected_error_is_near_the_true_one(n, off):
+    """Over draws: less biased than the ECE, by half and more where nothing is wrong; the interval holds as often as it says."""
+    rng = np.random.default_rng(2)
+    scores = rng.beta(1.0, 2.0, n)
+    right = scores * (1 - off)
+    bins = np.minimum((scores * 10).astype(int), 9)
+    truth = np.abs(np.bincount(bins, scores - right)).sum() / n
+    found = [cal.corrected_ece(scores, rng.random(n) < right) for _ in range(200)]
+    mean = np.mean([one.corrected for one in found])
+    raw = np.mean([one.ece for one in found])
+    assert abs(mean - truth) < (0.5 if off == 0 else 1.0) * abs(raw - truth) + 0.001
+    assert np.mean([one.low - 1e-12 <= truth <= one.high + 1e-12 for one in found]) >= 0.88
+
+
+@example([(1.0, False), (np.nextafter(1.0, 0.0), False)], 0.5)
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40), st.sampled_from([0.5, 0.95]))
+def test_corrected_ece_of_anything(pairs, confidence):
+    scores, hits = zip(*pairs, strict=True)
+    found = cal.corrected_ece(scores, hits, confidence=confidence)
+    assert found.ece == cal.ece(scores, hits)
+    assert 0 <= found.corrected <= found.ece
+    assert found.floor >= 0
+    assert 0 <= found.low <= found.high <= 1
+    # By hand: the deviation of each bin's summed hits, were the scores right.
+    bins = np.minimum(np.floor(np.array(scores) * 10), 9)
+    noise = [
+        math.sqrt(sum(s * (1 - s) for s, b in zip(scores, bins, strict=True) if b == which)) for which in set(bins)
+    ]
+    # The root of s (1 - s), which beside 0 and 1 is a difference of nearly equal numbers, good to 1e-16.
+    assert found.floor == pytest.approx(math.sqrt(2 / math.pi) * sum(noise) / len(scores), abs=1e-7)
+
+
+def test_sure_scores_have_no_floor():
+    found = cal.corrected_ece([0.0, 1.0, 1.0], [False, True, True])
+    assert found == (0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+# ---------------------------------------------------------------- the table, and rankings
+
+
+@pytest.fixture(scope="module")
+def ranked():
+    """A twin's test set with scores near its own probabilities; some rows short, some empty."""
+    twin = xc.twin("eurlex-4k", scale=0.1, seed=0).test
+    rng = np.random.default_rng(0)
+    scores = twin.observed_marginals.toarray()
+    scores = np.clip(scores * rng.uniform(0.7, 1.3, scores.shape), 0, 1)
+    scores[::5, 20:] = -np.inf
+    scores[::50] = -np.inf
+    return twin.Y, xc.TopK.from_scores(scores, 5)
+
+
+def test_the_table_equals_the_functions(ranked):
+    Y, top = ranked
+    table = cal.calibration_table(Y, top).set_index(["metric", "k"]).value
+    assert list(dict.fromkeys(name for name, _ in table.index)) == registry.names("pairs", "scores")
+    for k in (1, 3, 5):
+        scores, hits = cal.pairs(Y, top, k)
+        parts = cal.brier_decomposition(scores, hits, bins=10)._asdict()
+        want = {
+            "ECE": cal.ece(scores, hits),
+            "ECE over": cal.ece(scores, hits, half="over"),
+            "ECE under": cal.ece(scores, hits, half="under"),
+            "ECE l2": cal.ece(scores, hits, norm="l2"),
+            "ECE l2 debiased": cal.ece(scores, hits, norm="l2", debias=True),
+            "ECE max": cal.ece(scores, hits, norm="max"),
+            "ECE floor": cal.corrected_ece(scores, hits).floor,
+            "ECE corrected": cal.corrected_ece(scores, hits).corrected,
+            "ECE corrected low": cal.corrected_ece(scores, hits).low,
+            "ECE corrected high": cal.corrected_ece(scores, hits).high,
+            "ACE": cal.ace(scores, hits),
+            "smECE": cal.smooth_ece(scores, hits),
+            "Brier": cal.brier(scores, hits),
+            **{name.replace("_", " "): value for name, value in parts.items()},
+            "NLL": cal.nll(scores, hits),
+            "confidence": scores.astype(np.float64).mean(),
+            "accuracy": hits.mean(),
+            "pairs": scores.size,
+        }
+        assert set(want) == set(registry.names("pairs", "scores"))
+        for name, value in want.items():
+            close(table[name, k], value, 1e-12 if name != "smECE" else 1e-9)
+
+
+def test_the_table_streams_to_the_same_bits(ranked):
+    Y, top = ranked
+    whole = cal.calibration_table(Y, top, (5, 1))
+    for size in (1, 37, 200):
+        blocks = ((Y[i : i + size], top.rows(slice(i, i + size))) for i in range(0, len(top), size))
+        streamed = cal.calibration_table(blocks, ks=(5, 1))
+        assert streamed.equals(whole)
+
+
+def test_absent_places_are_left_out(ranked):
+    Y, top = ranked
+    scores, hits = cal.pairs(Y, top)
+    assert scores.size == (top.ids >= 0).sum() < top.ids.size
+    assert scores.dtype == np.float32
+    rows, places = np.nonzero(top.ids >= 0)
+    assert scores.tolist() == top.scores[rows, places].tolist()
+    assert hits.tolist() == [bool(Y[i, top.ids[i, place]]) for i, place in zip(rows, places, strict=True)]
+    # where nothing is absent, accuracy is P@k
+    full = xc.TopK.from_scores(np.linspace(0.1, 0.9, 3 * 4).reshape(3, 4), 3)
+    truth = np.eye(4)[[3, 0, 2]]
+    accuracy = cal.calibration_table(truth, full, (1, 2, 3), metrics=["accuracy"]).value
+    np.testing.assert_allclose(accuracy, xc.metrics.precision(truth, full, (1, 2, 3)), rtol=1e-15)
+
+
+def test_a_table_without_ace_and_smooth_ece_keeps_no_pairs():
+    truth = sp.csr_matrix(np.tile(np.arange(50) == 3, (4000, 1)))
+    rng = np.random.default_rng(0)
+    names = registry.names("pairs")
+
+    def peak(metrics):
+        tracemalloc.start()
+        blocks = ((truth, xc.TopK.from_scores(rng.random((4000, 50)), 5)) for _ in range(20))
+        cal.calibration_table(blocks, ks=(5,), metrics=metrics)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(names)
+    assert peak(["ACE"]) > peak(names) + 4 * 20_000 * 20
+
+
+# ---------------------------------------------------------------- marginal ECE
+
+
+def test_marginal_ece_of_every_kind_of_matrix():
+    P = np.array([[0.9, 0.0, 0.2], [0.0, 0.4, 0.2]])
+    Y = np.array([[1, 0, 0], [0, 0, 1]])
+    want = (0.1 + 0 + 0.4 + 0 + 0.6) / 2  # label 0: bins 9 and 0; label 1: 0 and 4; label 2: |0.4 - 1| in bin 2
+    for kind in (np.asarray, sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix):
+        close(cal.marginal_ece(kind(P), Y), want)
+        close(cal.marginal_ece(kind(P.astype(np.float32)), kind(Y), reduce="mean"), want / 3, 1e-7)
+
+
+@pytest.mark.parametrize("value", [1.5, -0.1, np.nan])
+def test_marginal_ece_refuses_what_is_no_probability(value):
+    P = sp.csr_matrix(np.array([[0.5, 0.0], [0.2, 0.9]]))
+    P.data[2] = value
+    with refused("probabilities", match="row 1, label 1"):
+        cal.marginal_ece(P, np.eye(2))
+
+
+def test_marginal_ece_misleads_where_ece_at_k_does_not(ranked):
+    """All scores halved: the top 5 is far off, the mean over labels hardly moves."""
+    Y, _ = ranked
+    said = xc.twin("eurlex-4k", scale=0.1, seed=0).test.observed_marginals / 2
+    at_5 = cal.ece(*cal.pairs(Y, xc.TopK.from_scores(said, 5)))
+    assert at_5 > 0.15
+    assert cal.marginal_ece(said, Y, reduce="mean") < at_5 / 10
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("value", [-1e-9, 1.0000001, np.nan, np.inf, -3.0])
+@pytest.mark.parametrize("metric", [cal.ece, cal.ace, cal.brier, cal.nll, cal.smooth_ece, cal.reliability])
+def test_a_score_outside_0_to_1_is_refused(metric, value):
+    scores = np.full((3, 2), 0.5)
+    scores[1, 1] = value
+    with refused("scores", match="row 1, place 1"):
+        metric(scores, np.ones((3, 2), bool))
+
+
+OK, YES = [0.5, 0.5], [True, True]
+Y1, TOP1 = np.eye(2)[:1], xc.TopK.from_scores(np.array([[0.2, 0.9]]), 2)
+TWICE = sp.csr_matrix(([0.1, 0.2], [1, 1], [0, 2, 2]), shape=(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cal.ece([[0.5, -np.inf]], [[True, False]]), r"-inf at row 0, place 1.*left out"),
+        (lambda: cal.brier([0.5, 2.0], YES), "at pair 1"),
+        (lambda: cal.ece([], np.zeros(0, bool)), "at least one pair"),
+        (lambda: cal.ece(OK, [True]), "shape of scores"),
+        (lambda: cal.ece(OK, [1, 2]), "hits must be bool, or 0 and 1; got 2 at pair 1"),
+        (lambda: cal.ece(OK, [0.0, np.nan]), "hits must be bool"),
+        (lambda: cal.ece(["a", "b"], YES), "numbers"),
+        (lambda: cal.ece(OK, ["a", "b"]), "hits must be bool"),
+        *((lambda bins=bins: cal.ece(OK, YES, bins=bins), "bins") for bins in (0, -1, 2.5, True, 100_001)),
+        (lambda: cal.ece(OK, YES, norm="l3"), "norm"),
+        (lambda: cal.ece(OK, YES, half="both"), "half"),
+        (lambda: cal.ece(OK, YES, closed="both"), "closed"),
+        (lambda: cal.ece(OK, YES, debias=True), "debias"),
+        (lambda: cal.ece(OK, YES, norm="l2", half="over", debias=True), "debias"),
+        (lambda: cal.nll(OK, YES, cap=0), "cap"),
+        (lambda: cal.reliability(OK, YES, band=95), "band"),
+        (lambda: cal.smooth_ece(OK, YES, bandwidth=0), "bandwidth"),
+        (lambda: fold_of((np.array(OK, np.float32), YES), (OK, YES)), "must stay float32"),
+        (lambda: cal.ece(OK, YES, 5), "k goes with a truth and its TopK; got 5"),
+        (lambda: cal.ece(Y1, TOP1, 3), "must not exceed the 2 places"),
+        (lambda: cal.ece(Y1, TOP1, 0), "k must be a whole number, 1 or more"),
+        (lambda: cal.brier(Y1, xc.TopK.from_pairs([[]], n_labels=2, k=1)), "at least one prediction"),
+        (lambda: cal.calibration_table(Y1, TOP1, (1,), metrics=["ECE", "EEC"]), "metrics.*did you mean 'ECE'"),
+        (lambda: cal.calibration_table(Y1, TOP1, (1,), metrics=[]), "metrics"),
+        (lambda: cal.calibration_table(Y1, TOP1, (1, 3)), "2 places"),
+        (lambda: cal.pairs(Y1, TOP1, 3), "2 places"),
+        (lambda: cal.calibration_table(Y1), "top must be given"),
+        (lambda: cal.calibration_table([], ks=(1,)), "at least one row"),
+        (lambda: cal.calibration_table(Y1, xc.TopK.from_pairs([[]], n_labels=2, k=1), (1,)), "at least one prediction"),
+        # no scores, so ranks stand for them
+        (lambda: cal.calibration_table(Y1, xc.TopK.from_ids([[1, 0]], n_labels=2), (1,)), r"must lie in \[0, 1\]"),
+        (lambda: cal.marginal_ece(TWICE, np.eye(2)), r"twice in a row.*row 0, label 1"),
+        (lambda: cal.marginal_ece(sp.coo_matrix(TWICE), np.eye(2)), "twice in a row"),
+        (lambda: cal.marginal_ece(np.ones((2, 1)), np.eye(2)), "Y's shape"),
+        (lambda: cal.marginal_ece(np.array([0.5]), np.eye(2)), "2-D"),
+        (lambda: cal.marginal_ece(np.eye(2), np.eye(2), reduce="max"), "reduce"),
+        (lambda: cal.marginal_ece(sp.csr_matrix((0, 2)), sp.csr_matrix((0, 2))), "at least one row"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+def test_numbers_for_hits_and_other_dtypes():
+    scores = np.array([0.25, 0.5, 1.0])
+    for hits in ([1, 0, 1], [1.0, 0.0, 1.0], np.array([1, 0, 1], np.uint8)):
+        assert cal.ece(scores, hits) == cal.ece(scores, [True, False, True])
+    assert cal.brier(scores.astype(np.float16), [True, False, True]) == cal.brier(scores, [True, False, True])
+    assert cal.brier([1, 0], [True, False]) == 0.0
+    for zero in (np.float32(-0.0), np.float64(-0.0)):
+        assert cal.ace(np.array([0.5, zero], zero.dtype), [False, True], bins=2) == 0.75
+        assert cal.ece(np.array([0.5, zero], zero.dtype), [False, True]) == 0.75
+
+
+def test_the_smallest_inputs():
+    assert cal.ece([1.0], [True]) == 0.0
+    assert cal.ace([0.25], [True], bins=10) == 0.75  # nine bins stay empty
+    assert cal.brier_decomposition([0.3, 0.6], [False, False]).uncertainty == 0.0
+    close(cal.brier_decomposition([0.3, 0.6], [False, False]).brier, (0.09 + 0.36) / 2)
+    assert cal.ece([0.2, 0.8], [False, True], bins=1) == 0.0  # one bin: only the means count
+    assert cal.ece(np.array([0.2, 0.8]), [False, True], bins=100_000) == pytest.approx(0.2)

@@ -1,0 +1,448 @@
+"""Values with their errors, and paired differences: bootstraps by hand, planted errors of runs, what intervals promise."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+from scipy import stats
+
+import xcrepro as xc
+from benchmarks import intervals
+from tests import naive
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.metrics import registry, replicates
+
+m = xc.metrics
+MIXED = (
+    "P@1",
+    "PSP@5",
+    "micro-F1@5",
+    "macro-F1@5",
+    "coverage@5",
+    "coverage (test)@5",
+    "ECE@5",
+    "NLL@5",
+    "binned macro-F1@5",
+)
+
+
+class Small:
+    """120 rows and 60 labels, three sets of predictions, weights."""
+
+    def __init__(self) -> None:
+        self.Y, (self.good, self.bad) = intervals.population(120, 60, seed=2)
+        self.third = intervals.population(120, 60, seed=3)[1][0]
+        self.trained = self.Y.getnnz(axis=0)
+        self.weights = xc.propensity.inverse(self.trained + 1, 1000, 0.55, 1.5)
+        self.about = {"inverse_propensity": self.weights, "label_counts": self.trained}
+        self.truth = [set(row.indices.tolist()) for row in self.Y]
+        self.tops = {"good": self.good, "bad": self.bad, "third": self.third}
+
+    def rows(self, top: xc.TopK) -> list[list[int]]:
+        return [[label for label in row if label >= 0] for row in top.ids.tolist()]
+
+
+@pytest.fixture(scope="module")
+def small():
+    return Small()
+
+
+# ---------------------------------------------------------------- one set of predictions
+
+
+def test_every_metric_of_the_registry_has_its_value_and_an_error(small):
+    """``coverage (reachable)`` is slow in parts of the rows: k = 1 only."""
+    names = [name for name in registry.METRICS if name != "coverage (reachable)"]
+    about = small.about | {"n_relevant": small.trained[: len(small.truth)].size * np.ones(120)}
+    for asked, ks in ((names, (1, 5)), (["coverage (reachable)"], 1)):
+        plain = xc.evaluate(small.Y, small.good, ks, metrics=asked, **about)
+        found = xc.evaluate(small.Y, small.good, ks, metrics=asked, **about, interval=0.9, samples=40)
+        assert list(found) == ["metric", "k", "value", "stderr", "low", "high"]
+        assert_frame_equal(found[["metric", "k", "value"]], plain, check_exact=True)
+        assert found.notna().all().all()
+        assert (found["stderr"] >= 0).all()
+        assert (found["low"] <= found["high"]).all()
+        still = set(found["metric"][found["stderr"] == 0])
+        assert still <= {"pairs", "macro-F1 (0)", "F (printed)", "ECE under", "ECE max"}, still
+
+
+def test_the_ends_are_those_of_confidence_intervals(small):
+    how = {"metrics": MIXED, "samples": 60, "seed": 3, **small.about}
+    found = xc.evaluate(small.Y, small.bad, interval=0.8, **how)
+    given = m.confidence_intervals(small.Y, small.bad, confidence=0.8, **how)
+    for row, one in zip(found.itertuples(), given, strict=True):
+        assert (row.metric, row.k, row.value, row.low, row.high) == (one.metric, one.k, one.value, one.low, one.high)
+        if one.method == "halves":
+            assert row.stderr * stats.norm.ppf(0.9) == pytest.approx(one.high - one.value, rel=1e-9)
+
+
+def test_errors_of_sums_over_rows_are_the_bootstraps_by_hand(small):
+    """Rows drawn here again and judged by the slow oracles; beside it the exact jackknife that leaves out each row once."""
+    rows = small.rows(small.good)
+    found = xc.evaluate(small.Y, small.good, metrics=["P@5", "PSP@5"], interval=0.9, samples=30, seed=7, **small.about)
+
+    def both(which) -> tuple[float, float]:
+        truth, ranking = [small.truth[i] for i in which], [rows[i] for i in which]
+        return naive.precision(truth, ranking, 5), naive.psp(truth, ranking, 5, small.weights)
+
+    drawn = np.array([both(np.random.default_rng([7, s]).integers(120, size=120)) for s in range(30)])
+    np.testing.assert_allclose(found["value"], both(range(120)), rtol=1e-12)
+    np.testing.assert_allclose(found["stderr"], drawn.std(axis=0, ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(found[["low", "high"]].T, np.quantile(drawn, [0.05, 0.95], axis=0), rtol=1e-9)
+    left_out = np.array([both([i for i in range(120) if i != out]) for out in range(120)])
+    many = xc.evaluate(small.Y, small.good, metrics=["P@5", "PSP@5"], interval=0.9, samples=2000, **small.about)
+    np.testing.assert_allclose(many["stderr"], naive.jackknife_error(left_out), rtol=0.06)
+
+
+def test_errors_of_metrics_of_labels_are_those_of_parts_by_hand(small):
+    top = small.bad
+    found = xc.evaluate(small.Y, top, 5, metrics=["macro-F1", "coverage"], interval=0.95, samples=20, seed=5)
+
+    def both(which) -> np.ndarray:
+        hit = {label for i in which for label in small.truth[i] & set(top.ids[i].tolist())}
+        return np.array([naive.label_f1(small.Y[which], top.rows(which), 5).mean(), len(hit) / 60])
+
+    quarters, halves = [], []
+    for cut in range(20):
+        parts = np.random.default_rng([5, cut]).permutation(120).reshape(4, 30)
+        quarters.append(np.var([both(part) for part in parts], axis=0, ddof=1))
+        for pair in ((0, 1), (0, 2), (0, 3)):
+            one = both(np.concatenate([parts[i] for i in pair]))
+            other = both(np.concatenate([parts[i] for i in range(4) if i not in pair]))
+            halves.append((one - other) ** 2 / 2)
+    quarters, halves = np.mean(quarters, axis=0), np.mean(halves, axis=0)
+    # A power law through both, no flatter or steeper than -2 and 1, out to all rows.
+    expected = np.sqrt(halves * 2.0 ** np.clip(np.log2(halves / quarters), -2, 1))
+    np.testing.assert_allclose(found["stderr"], expected, rtol=1e-9)
+
+
+def test_intervals_hold_the_truth_in_most_test_sets():
+    """Of 160 test sets of 250 rows from one population; the truth is the mean over 300 more."""
+    size, n, names = 8000, 250, ["P@1", "PSP@5", "macro-F1@5", "coverage@5"]
+    Y, (one, other) = intervals.population(size, 150)
+    weights = xc.propensity.inverse(Y.getnnz(axis=0), size, 0.55, 1.5)
+    rng = np.random.default_rng(8)
+
+    def draw() -> tuple:
+        rows = rng.integers(size, size=n)
+        return Y[rows], {"one": one.rows(rows), "other": other.rows(rows)}
+
+    how = {"metrics": names, "inverse_propensity": weights}
+    values = np.mean([xc.evaluate(*draw(), **how)["value"].to_numpy().reshape(2, 4) for _ in range(300)], axis=0)
+    held, differ = np.zeros((2, 4)), np.zeros(4)
+    for _ in range(160):
+        Y_here, tops = draw()
+        found = xc.evaluate(Y_here, tops, **how, interval=0.95, samples=100)
+        held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 4)
+        pair = xc.compare(Y_here, tops, samples=100, **how)
+        differ += pair["low"].le(values[0] - values[1]) & pair["high"].ge(values[0] - values[1])
+    for share in (held / 160, differ / 160):
+        assert ((share >= 0.9) & (share <= 0.99)).all(), share
+
+
+# ---------------------------------------------------------------- models and runs
+
+
+def test_models_have_the_values_and_errors_that_each_has_alone(small):
+    for interval in (None, 0.95):
+        how = {"metrics": MIXED, "interval": interval, "samples": 40, **small.about}
+        found = xc.evaluate(small.Y, small.tops, **how)
+        assert next(iter(found)) == "model"
+        for name, top in small.tops.items():
+            alone = xc.evaluate(small.Y, top, **how)
+            mine = found[found["model"] == name].drop(columns="model").reset_index(drop=True)
+            assert_frame_equal(mine, alone, check_exact=True)
+
+
+def test_the_error_of_runs_is_split(small):
+    """Each part by hand, then both together; a model with one run has none of the second."""
+    runs = [small.good, small.bad, small.third]
+    how = {"metrics": ["P@1", "PSP@5", "coverage@5"], "interval": 0.9, "samples": 100, **small.about}
+    found = xc.evaluate(small.Y, {"three": runs, "one": small.good}, **how)
+    plain = xc.evaluate(small.Y, {"three": runs, "one": small.good}, metrics=how["metrics"], **small.about)
+    assert_frame_equal(found[list(plain)], plain, check_exact=True)
+    values = np.array([xc.evaluate(small.Y, top, **how)["value"] for top in runs])
+    three, one = (found[found["model"] == name].reset_index(drop=True) for name in ("three", "one"))
+    np.testing.assert_allclose(three["value"], values.mean(axis=0))
+    np.testing.assert_allclose(three["stderr runs"], values.std(axis=0, ddof=1) / 3**0.5)
+    np.testing.assert_allclose(three["stderr"], np.hypot(three["stderr points"], three["stderr runs"]))
+    rows = [small.rows(top) for top in runs]
+    drawn = []
+    for s in range(100):
+        which = np.random.default_rng([0, s]).integers(120, size=120)
+        truth = [small.truth[i] for i in which]
+        drawn.append(np.mean([naive.precision(truth, [own[i] for i in which], 1) for own in rows]))
+    assert three["stderr points"][0] == pytest.approx(np.std(drawn, ddof=1), rel=1e-9)
+    # Satterthwaite's degrees of freedom: points count as known, runs have two; ends of halves lie on both sides alike.
+    degrees = 2 * (three["stderr"] / three["stderr runs"]) ** 4
+    reach = stats.t(degrees).ppf(0.95) * three["stderr"]
+    assert three["high"][2] - three["value"][2] == pytest.approx(reach[2], rel=1e-8)
+    assert three["value"][2] - three["low"][2] == pytest.approx(reach[2], rel=1e-8)
+    stretch = reach[0] / (stats.norm.ppf(0.95) * three["stderr points"][0])
+    low, high = np.quantile(drawn, [0.05, 0.95])
+    assert three["low"][0] == pytest.approx(three["value"][0] - stretch * (three["value"][0] - low), rel=1e-8)
+    assert three["high"][0] == pytest.approx(three["value"][0] + stretch * (high - three["value"][0]), rel=1e-8)
+    assert one["stderr runs"].isna().all()
+    assert (one["stderr"] == one["stderr points"]).all()
+    alone = xc.evaluate(small.Y, small.good, **how)
+    assert_frame_equal(one[list(alone)], alone, check_exact=True)
+
+
+def test_the_same_run_thrice_has_no_error_of_runs(small):
+    how = {"metrics": MIXED, "interval": 0.95, "samples": 40, **small.about}
+    found = xc.evaluate(small.Y, {"thrice": [small.good] * 3, "once": small.good}, **how)
+    thrice, once = (found[found["model"] == name].reset_index(drop=True) for name in ("thrice", "once"))
+    assert (thrice["stderr runs"] < 1e-15).all()
+    same = ["metric", "k", "value", "stderr", "low", "high", "stderr points"]
+    assert_frame_equal(thrice[same], once[same], rtol=1e-12, atol=1e-15)
+
+
+def test_planted_errors_of_runs_are_found_and_held():
+    """Trainings of chance 0.5 +- 0.06 to be right, four a model, 300 points: the interval of both errors holds 0.5, that of the
+    points does not."""
+    rng, n, n_labels = np.random.default_rng(4), 300, 20
+    held, points_only, of_runs = 0, 0, []
+    for _ in range(100):
+        label = rng.integers(n_labels, size=n)
+        Y = np.zeros((n, n_labels))
+        Y[np.arange(n), label] = 1
+        chances = rng.normal(0.5, 0.06, 4)
+        shown = [np.where(rng.random(n) < chance, label, (label + 1) % n_labels) for chance in chances]
+        runs = [xc.TopK.from_ids(ids[:, None], n_labels=n_labels) for ids in shown]
+        [one] = xc.evaluate(Y, {"mine": runs}, 1, metrics="P", interval=0.95, samples=100).to_dict("records")
+        held += one["low"] <= 0.5 <= one["high"]
+        points_only += abs(one["value"] - 0.5) <= 1.96 * one["stderr points"]
+        of_runs.append(one["stderr runs"] ** 2)
+    assert 90 <= held <= 99
+    assert points_only < 80
+    # The variance of four runs' mean: of the planted chance, and of each run's own hits on these points.
+    assert np.mean(of_runs) == pytest.approx((0.06**2 + 0.25 / n) / 4, rel=0.15)
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+def test_differences_are_those_of_paired_bootstrap_one_by_one(small):
+    how = {"samples": 60, "seed": 2, **small.about}
+    found = xc.compare(small.Y, small.tops, MIXED, **how)
+    assert list(found) == ["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"]
+    for pair in itertools.combinations(small.tops, 2):
+        mine = found[(found["left"] == pair[0]) & (found["right"] == pair[1])]
+        given = m.paired_bootstrap(small.Y, *(small.tops[name] for name in pair), metrics=MIXED, **how)
+        for row, one in zip(mine.itertuples(), given, strict=True):
+            if row.stderr == 0:
+                assert (row.value, row.low, row.high) == (0, 0, 0)
+                continue
+            ends = (one.metric, one.k, one.difference, one.low, one.high)
+            assert (row.metric, row.k, row.value, row.low, row.high) == ends
+            assert row._10 == pytest.approx(2 * stats.norm.sf(abs(row.value / row.stderr)), rel=1e-8)
+    # Rows of a metric and k stand together, its pairs in the models' order.
+    assert found["left"].tolist() == ["good", "good", "bad"] * (len(found) // 3)
+
+
+def test_p_is_holms_by_hand_over_the_whole_call(small):
+    found = xc.compare(small.Y, small.tops, ["P@1", "coverage@5", "PSP@3"], **small.about, samples=100)
+    raw, adjusted, largest = found["p raw"].tolist(), found["p"].tolist(), 0.0
+    for place, i in enumerate(sorted(range(9), key=lambda i: raw[i])):
+        largest = max(largest, min(1.0, raw[i] * (9 - place)))
+        assert adjusted[i] == pytest.approx(largest, rel=1e-12)
+
+
+def test_against_one_model_it_is_always_on_the_right(small):
+    how = {"metrics": ["P@1", "macro-F1@5"], "samples": 40}
+    found, every = xc.compare(small.Y, small.tops, against="bad", **how), xc.compare(small.Y, small.tops, **how)
+    assert found["left"].tolist() == ["good", "third"] * 2
+    assert set(found["right"]) == {"bad"}
+    turned = every[(every["left"] == "bad") & (every["right"] == "third")].reset_index(drop=True)
+    mine = found[found["left"] == "third"].reset_index(drop=True)
+    assert (mine["value"] == -turned["value"]).all()
+    np.testing.assert_allclose(mine["low"], -turned["high"], rtol=1e-12)
+    assert (mine["p raw"] == turned["p raw"]).all()
+
+
+def test_models_that_do_not_differ_have_p_1_and_those_that_always_do_0(small):
+    found = xc.compare(small.Y, {"a": small.good, "b": small.good}, MIXED, **small.about, samples=40)
+    assert (found[["value", "stderr", "low", "high"]] == 0).all().all()
+    assert (found[["p", "p raw"]] == 1).all().all()
+    # The mean of three runs in another order may differ in its last digit, which is no difference.
+    runs = [small.good, small.bad, small.third]
+    how = {"metrics": ["P@1", "macro-F1@5"], "samples": 40}
+    found = xc.compare(small.Y, {"a": runs, "b": runs[::-1]}, **how)
+    assert np.abs(found["value"]).max() < 1e-15
+    assert (found["p raw"] > 0.99).all()
+    right, wrong = (xc.TopK.from_ids((np.arange(12)[:, None] + shift) % 12, n_labels=12) for shift in (0, 1))
+    [one] = xc.compare(np.eye(12), {"right": right, "wrong": wrong}, "P@1").to_dict("records")
+    assert (one["value"], one["stderr"], one["low"], one["high"], one["p"], one["p raw"]) == (1, 0, 1, 1, 0, 0)
+
+
+def test_models_within_the_margin_are_alike_and_what_could_be_seen_is_said():
+    """A planted difference of nothing, of less than the margin, and of more; few test points show none of them."""
+    rng = np.random.default_rng(3)
+
+    def models(n, gap):
+        truth = np.zeros((n, 4))
+        truth[:, 0] = 1
+        first = rng.random(n) < 0.5
+        second = np.where(rng.random(n) < 2 * gap, True, first)  # lifts half of these rows
+        return truth, {
+            name: xc.TopK.from_ids(np.where(right, 0, 1)[:, None], n_labels=4)
+            for name, right in (("first", first), ("second", second))
+        }
+
+    for n, gap, alike in ((20_000, 0.0, True), (20_000, 0.005, True), (20_000, 0.05, False), (100, 0.02, False)):
+        truth, given = models(n, gap)
+        (row,) = xc.compare(truth, given, "P@1", margin=0.02, samples=200).itertuples()
+        assert row.alike == alike, (n, gap, row)
+        assert row.detectable == pytest.approx((1.959964 + 0.841621) * row.stderr)
+    assert row.p > 0.05  # of the last: the points are too few to tell, and the table says so
+    assert row.detectable > 0.02
+    with pytest.raises(ArgumentError, match="margin"):
+        xc.compare(truth, given, "P@1", margin=-0.01)
+    assert not {"alike", "detectable"} & {*xc.compare(truth, given, "P@1")}
+
+
+def test_runs_of_both_sides_count_in_a_difference(small):
+    models = {"two": [small.good, small.third], "three": [small.bad, small.good, small.third], "one": small.bad}
+    found = xc.compare(small.Y, models, "P@1", samples=100)
+    assert list(found)[8:] == ["stderr points", "stderr runs", "p", "p raw"]
+    spread = {}
+    for name, runs in models.items():
+        values = [float(m.precision(small.Y, top, 1)[0]) for top in ([runs] if name == "one" else runs)]
+        spread[name] = (np.var(values, ddof=1) / len(values), len(values) - 1) if len(values) > 1 else (0.0, 1)
+    for row in found.to_dict("records"):
+        (a, dof_a), (b, dof_b) = spread[row["left"]], spread[row["right"]]
+        assert row["stderr runs"] == pytest.approx((a + b) ** 0.5)
+        assert row["stderr"] == pytest.approx(np.hypot(row["stderr points"], row["stderr runs"]))
+        degrees = row["stderr"] ** 4 / (a**2 / dof_a + b**2 / dof_b)
+        assert row["p raw"] == pytest.approx(2 * stats.t(degrees).sf(abs(row["value"]) / row["stderr"]), rel=1e-8)
+
+
+def test_equal_models_are_seldom_told_apart():
+    rng, ps = np.random.default_rng(6), []
+    for _ in range(100):
+        Y, (one, other) = intervals.equal_methods(200, "rows", rng)
+        ps.append(xc.compare(Y, {"a": one, "b": other}, ["P@5", "macro-F1@5"], samples=200)["p raw"])
+    assert ((np.array(ps) < 0.1).mean(axis=0) < 0.2).all()
+    assert ((np.array(ps) < 0.1).mean(axis=0) > 0.03).all()
+
+
+def test_a_metric_without_value_in_a_part_has_no_error_and_is_not_counted(small):
+    """Predictions for one row only: most quarters have no pair of which ECE could be made."""
+    ids = np.full((120, 1), -1)
+    ids[0] = 3
+    few = xc.TopK(ids.astype(np.int32), np.where(ids < 0, -np.inf, 0.5).astype(np.float32), 60)
+    found = xc.evaluate(small.Y, few, metrics=["ECE@1", "P@1"], interval=0.95, samples=40)
+    assert found.loc[0, ["stderr", "low", "high"]].isna().all()
+    assert found.loc[1].notna().all()
+    pair = xc.compare(small.Y, {"few": few, "good": small.good}, ["ECE@1", "P@1"], samples=40)
+    assert pair.loc[0, ["stderr", "low", "high", "p", "p raw"]].isna().all()
+    assert pair.loc[1, "p"] == pair.loc[1, "p raw"]
+
+
+# ---------------------------------------------------------------- bits, and what is refused
+
+
+def test_the_same_bits_for_any_threads_stretches_and_company(small, monkeypatch):
+    """Draws are worked out in stretches; smECE's transform of several at once may round by how many they are."""
+    models, found = {"good": small.good, "two": [small.bad, small.third], "bad": small.bad}, []
+    for count, held in (("1", 2**22), ("3", 2**22), ("2", 500)):
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        monkeypatch.setattr(replicates, "_HELD", held)
+        how = {"metrics": MIXED, "samples": 40, **small.about}
+        found.append((xc.evaluate(small.Y, models, **how, interval=0.95), xc.compare(small.Y, models, **how)))
+    for other in found[1:]:
+        for one, two in zip(found[0], other, strict=True):
+            assert_frame_equal(one, two, check_exact=True)
+    without = xc.compare(small.Y, {name: models[name] for name in ("good", "two")}, **how).drop(columns="p")
+    both = found[0][1].query("left == 'good' and right == 'two'").drop(columns="p").reset_index(drop=True)
+    assert_frame_equal(both, without, check_exact=True)
+    seeds = [
+        xc.evaluate(small.Y, small.good, metrics="P@1", interval=0.95, seed=seed)["stderr"][0] for seed in range(4)
+    ]
+    assert len({*seeds}) > 1
+
+
+E8 = np.eye(8)
+T8 = xc.TopK.from_ids(np.arange(8)[:, None], n_labels=8)
+TWO = {"mine": T8, "theirs": T8}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: xc.evaluate(E8, T8, 1, metrics="NDCG@1", interval=0.95), r"got 'NDCG@1': did you mean 'nDCG@1'\?"),
+        (lambda: xc.compare(E8, TWO, "macro-f1"), "did you mean 'macro-F1'"),
+        (lambda: xc.compare(E8, TWO, "P@1", against="thiers"), r"against must be one of .* did you mean 'theirs'\?"),
+        (lambda: xc.compare(E8, {"mine": T8}, "P@1"), "models must be two or more to be compared; got only 'mine'"),
+        (
+            lambda: xc.compare(E8, [T8, T8], "P@1"),
+            "models must hold a TopK, or a list of runs, for each model; got list",
+        ),
+        (lambda: xc.compare(E8, {}, "P@1"), "got no model"),
+        (lambda: xc.compare(E8, {"a": T8, "b": []}, "P@1"), "got an empty list for model 'b'"),
+        (lambda: xc.compare(E8, {"a": T8, "b": E8}, "P@1"), "got ndarray for model 'b'"),
+        (lambda: xc.compare(E8, TWO | {"short": T8.rows([0])}, "P@1"), "8 rows of Y; got 1 rows, model 'short'"),
+        (lambda: xc.compare(E8, TWO, "P@3"), "ks must not exceed the 1 places top holds; got k = 3, model 'mine'"),
+        (lambda: xc.compare(E8, TWO, "PSP@1"), "inverse_propensity must be given"),
+        (
+            lambda: xc.compare(E8, TWO, "P@1", interval=95),
+            "interval must be a finite number, above 0 and below 1; got 95",
+        ),
+        (lambda: xc.compare(E8, TWO, "P@1", n_relevant=[1] * 8), "n_relevant"),
+        (
+            lambda: xc.compare(E8[:7], {k: v.rows(range(7)) for k, v in TWO.items()}, "P@1"),
+            "at least 8 rows for intervals",
+        ),
+        (lambda: xc.evaluate(E8, T8, 1, interval=1), "interval must be"),
+        (lambda: xc.evaluate(E8, T8, 1, interval=0.95, samples=3), "samples"),
+        (lambda: xc.evaluate([(E8, T8)], ks=1, interval=0.95), "interval must go with a truth and its predictions"),
+        (lambda: xc.evaluate(E8, {"short": T8.rows([0])}, 1), "got 1 rows, model 'short'"),
+        (lambda: xc.evaluate(E8, {}, 1), "top must hold a TopK"),
+        (lambda: xc.evaluate(E8, [T8, T8], 1, interval=0.95), "top must be a TopK; got list"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+def test_nothing_of_the_caller_is_changed(small):
+    models = {"a": [small.good, small.bad], "b": small.third}
+    before = [part.tobytes() for part in (small.Y.data, small.good.ids, small.weights)]
+    table = xc.evaluate(small.Y, models, metrics=MIXED, **small.about)
+    xc.compare(small.Y, models, MIXED, samples=20, **small.about)
+    assert [part.tobytes() for part in (small.Y.data, small.good.ids, small.weights)] == before
+    assert list(models) == ["a", "b"]
+    assert isinstance(table, pd.DataFrame)
+
+
+# ---------------------------------------------------------------- what the arithmetic can tell
+
+
+@pytest.mark.parametrize("left_over", [5.6e-17, -1.1e-16])
+def test_a_difference_of_sums_in_another_order_is_none(small, monkeypatch, left_over):
+    """It has error 0, so a p of 0 would make it clear; without the rule it is."""
+    points = replicates.Replicates.of_points
+
+    def planted(self):
+        found = points(self)
+        value, error, low, high, p = (np.array(part) for part in found)
+        value[2:], error[2:], low[2:], high[2:], p[:] = left_over, 0.0, left_over, left_over, 0.0
+        return replicates.Estimates(value, error, low, high, p)
+
+    monkeypatch.setattr(replicates.Replicates, "of_points", planted)
+    both = {"one": small.good, "other": small.good}
+    row = xc.compare(small.Y, both, "P@1").iloc[0]
+    assert (row["value"], row["stderr"], row["low"], row["high"], row["p raw"], row["p"]) == (0, 0, 0, 0, 1, 1)
+    monkeypatch.setattr(replicates, "ROUNDING", 0.0)
+    assert xc.compare(small.Y, both, "P@1")["p"].iloc[0] == 0
+
+
+def test_models_with_the_same_predictions_are_not_apart(small):
+    found = xc.compare(small.Y, {"one": small.good, "other": small.good}, MIXED, **small.about)
+    assert (found["value"] == 0).all()
+    assert (found["p"] == 1).all()

@@ -1,0 +1,296 @@
+"""Coverage and its relatives against brute force, resampling, matching and the identities between them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import maximum_bipartite_matching
+
+import xcrepro as xc
+from tests.naive import as_matrices, small_rankings
+from xcrepro.core.errors import ArgumentError
+
+m = xc.metrics
+KS = (1, 2, 3, 5)
+TRUTH = np.array([[1, 0, 1, 0], [1, 0, 0, 0]], np.float32)
+TOP = xc.TopK.from_ids([[0, 2, 1], [3, 1, 0]], n_labels=4)
+
+
+def covered(truth, rows, k):
+    """The labels that stand rightly in some row's top k."""
+    return set().union(*(labels & set(row[:k]) for labels, row in zip(truth, rows, strict=True)))
+
+
+def brute_reach(truth, k):
+    """Try every choice of k own labels in every row."""
+    choices = [list(itertools.combinations(sorted(labels), min(k, len(labels)))) for labels in truth]
+    return max(len(set().union(*picked)) for picked in itertools.product(*choices))
+
+
+# ---------------------------------------------------------------- coverage and its denominators
+
+
+@settings(max_examples=150, deadline=None)
+@given(small_rankings())
+def test_coverage_equals_its_definition(case):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    hit = np.array([len(covered(truth, rows, k)) for k in KS])
+    assert m.coverage(Y, top, KS).tolist() == (hit / n_labels).tolist()
+    there = len(set().union(*truth))
+    assert m.coverage(Y, top, KS, over="test").tolist() == (hit / max(there, 1)).tolist()
+
+
+@settings(max_examples=150, deadline=None)
+@given(small_rankings(max_labels=5, max_rows=4))
+def test_reachable_equals_every_choice_tried(case):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    ks = (1, 2, 3)
+    reach = [brute_reach(truth, k) for k in ks]
+    assert m.reachable(Y, ks).tolist() == reach
+    hit = np.array([len(covered(truth, rows, k)) for k in ks])
+    assert m.coverage(Y, top, ks, over="reachable").tolist() == (hit / np.maximum(reach, 1)).tolist()
+    assert m.coverage(Y, top, ks, over="reachable").max() <= 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_reachable_equals_scipys_matching(seed):
+    """Sparse graphs near the point where greedy choices fail; SciPy matches rows that are written out k times."""
+    rng = np.random.default_rng(seed)
+    n, n_labels = 300, int(rng.integers(200, 1500))
+    Y = sp.random(n, n_labels, density=rng.uniform(1.0, 5.0) / n_labels, random_state=rng, format="csr")
+    ks = (1, 2, 3, 4)
+    want = [(maximum_bipartite_matching(sp.vstack([Y] * k).tocsr(), perm_type="column") >= 0).sum() for k in ks]
+    assert m.reachable(Y, ks).tolist() == want
+    assert m.reachable(Y, (4, 1)).tolist() == [want[3], want[0]]
+
+
+def test_a_greedy_choice_would_fall_short():
+    """Row 0 can show either label, row 1 only label 0: first come, first served leaves label 1 out, a chain mends it."""
+    for Y in ([[1, 1], [1, 0]], [[1, 0], [1, 1]], [[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1]]):
+        Y = np.array(Y)
+        assert m.reachable(Y, 1).tolist() == [min(Y.shape)]
+
+
+def test_coverage_of_reachable_can_fall_with_k():
+    """As jain16's table 4 (c) does: the second place covers nothing, but the truth could have used it."""
+    Y, top = np.array([[1, 1, 0]]), xc.TopK.from_ids([[0, 2]], n_labels=3)
+    assert m.coverage(Y, top, (1, 2), over="reachable").tolist() == [1.0, 0.5]
+    assert m.coverage(Y, top, (1, 2)).tolist() == [1 / 3, 1 / 3]
+
+
+def test_coverage_without_a_label_to_cover_is_0():
+    for over in ("all", "test", "reachable"):
+        assert m.coverage(np.zeros((2, 4)), TOP, (1, 3), over=over).tolist() == [0.0, 0.0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_rankings(), st.integers(1, 4))
+def test_blocks_stream_to_the_same_bits(case, size):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    alike = np.random.default_rng(0).random((n_labels, n_labels))
+    for call in (
+        lambda *a: m.coverage(*a, ks=KS, over="reachable"),
+        lambda *a: m.alpha_coverage(*a, ks=KS, alpha=0.5),
+        lambda *a: m.sampled_coverage(*a, ks=KS, sample_size=1, replace=False),
+        lambda *a: m.label_entropy(*a, ks=KS),
+        lambda *a: m.diversity(*a, ks=KS, similarity=alike),
+    ):
+        parts = ((Y[i : i + size], top.rows(slice(i, i + size))) for i in range(0, len(truth), size))
+        assert call(parts).tobytes() == call(Y, top).tobytes()
+
+
+# ---------------------------------------------------------------- alpha-coverage
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_rankings(), st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 2 / 3, 1.0]), st.sampled_from(["all", "test"]))
+def test_alpha_coverage_equals_its_definition(case, alpha, over):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    for k, got in zip(KS, m.alpha_coverage(Y, top, KS, alpha=alpha, over=over), strict=True):
+        enough = chosen = 0
+        for label in range(n_labels):
+            true = sum(label in labels for labels in truth)
+            hits = sum(label in labels and label in row[:k] for labels, row in zip(truth, rows, strict=True))
+            chosen += over == "all" or true > 0
+            enough += hits > 0 and hits / true >= alpha
+        assert got == enough / max(chosen, 1)
+
+
+def test_alpha_0_is_coverage_and_alpha_is_met_exactly():
+    assert m.alpha_coverage(TRUTH, TOP, (1, 3), alpha=0).tolist() == m.coverage(TRUTH, TOP, (1, 3)).tolist()
+    # 3 of 30 and 1 of 3 rows: no rounding makes recall fall short of 0.1 and of 1/3.
+    for hits, rows in ((3, 30), (1, 3), (7, 70), (2, 3)):
+        ids = np.where(np.arange(rows) < hits, 0, 1)[:, None]
+        Y, top = sp.csr_matrix(np.tile([1, 0], (rows, 1))), xc.TopK.from_ids(ids, n_labels=2)
+        assert m.alpha_coverage(Y, top, 1, alpha=hits / rows, over="test").tolist() == [1.0]
+        assert m.alpha_coverage(Y, top, 1, alpha=np.nextafter(hits / rows, 1), over="test").tolist() == [0.0]
+
+
+# ---------------------------------------------------------------- n'-coverage
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_rankings(max_rows=4), st.integers(1, 4), st.booleans())
+def test_sampled_coverage_equals_every_sample_tried(case, size, replace):
+    n_labels, truth, rows = case
+    size = size if replace else min(size, len(truth))
+    Y, top = as_matrices(n_labels, truth, rows)
+    everything = range(len(truth))
+    samples = list(itertools.product(everything, repeat=size) if replace else itertools.combinations(everything, size))
+    for k, got in zip(KS, m.sampled_coverage(Y, top, KS, sample_size=size, replace=replace), strict=True):
+        per_sample = [len(covered([truth[i] for i in s], [rows[i] for i in s], k)) / n_labels for s in samples]
+        assert got == pytest.approx(sum(per_sample) / len(samples), abs=1e-12)
+
+
+@pytest.fixture(scope="module")
+def twin():
+    ds = xc.twin("eurlex-4k", scale=0.1, seed=0)
+    return ds.test.Y, xc.TopK.from_scores(ds.test.marginals, 5)
+
+
+def test_sampled_coverage_lies_where_resampling_puts_it(twin):
+    """The paper's own estimate, samples of n' rows and their mean; the closed form lies within 4 standard errors."""
+    Y, top = twin
+    rng = np.random.default_rng(0)
+    n = len(top)
+    for replace, size in ((True, n), (True, 50), (False, 50)):
+        drawn = [rng.choice(n, size, replace=replace) for _ in range(150)]
+        values = np.array([m.coverage(Y[rows], top.rows(rows)) for rows in drawn])
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(drawn))
+        exact = m.sampled_coverage(Y, top, sample_size=size, replace=replace)
+        assert (np.abs(values.mean(axis=0) - exact) < 4 * error).all()
+        # And it tells the two ways to draw apart from coverage itself.
+        assert (np.abs(m.coverage(Y, top) - exact) > 4 * error).all()
+
+
+def test_sampled_coverage_joins_precision_and_coverage(twin):
+    """n' = 1 is P@k k/L (eq. 26; eq. 27 forgets k/L); all rows without replacement are coverage."""
+    Y, top = twin
+    n, n_labels = Y.shape
+    for replace in (True, False):
+        one = m.sampled_coverage(Y, top, sample_size=1, replace=replace)
+        np.testing.assert_allclose(one, m.precision(Y, top) * np.array([1, 3, 5]) / n_labels, rtol=1e-12)
+    np.testing.assert_allclose(m.sampled_coverage(Y, top, sample_size=n, replace=False), m.coverage(Y, top), rtol=1e-12)
+    there = np.count_nonzero(Y.getnnz(axis=0))
+    np.testing.assert_allclose(
+        m.sampled_coverage(Y, top, sample_size=9, over="test") * there,
+        m.sampled_coverage(Y, top, sample_size=9) * n_labels,
+    )
+
+
+def test_sampled_coverage_at_the_size_of_a_large_test_set():
+    """Exact rational arithmetic beside it: 150,000 rows, 3 hits and 70,000 hits."""
+    from fractions import Fraction
+
+    n, size = 150_000, 90_000
+    hits = np.array([3, 70_000])
+    Y = sp.csr_matrix((np.ones(hits.sum()), (np.r_[:3, :70_000], np.repeat([0, 1], hits))), shape=(n, 2))
+    top = xc.TopK.from_ids(np.tile([0, 1], (n, 1)), n_labels=2)
+    missed = Fraction(1)
+    for i in range(3):
+        missed *= Fraction(n - size - i, n - i)
+    got = m.sampled_coverage(Y, top, 2, sample_size=size, replace=False)[0]
+    assert got == pytest.approx((float(1 - missed) + 1.0) / 2, rel=1e-14)
+    missed = (1 - Fraction(3, n)) ** 7
+    got = m.sampled_coverage(Y, top, 1, sample_size=7)[0]
+    assert got == pytest.approx(float(1 - missed) / 2, rel=1e-12)
+
+
+# ---------------------------------------------------------------- entropy
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_rankings())
+def test_entropy_equals_its_definition(case):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    for k, got in zip(KS, m.label_entropy(Y, top, KS), strict=True):
+        all_hits = [label for y, row in zip(truth, rows, strict=True) for label in row[:k] if label in y]
+        shares = [all_hits.count(label) / len(all_hits) for label in set(all_hits)]
+        assert got == pytest.approx(-sum(share * math.log(share) for share in shares), abs=1e-12)
+
+
+def test_entropy_at_its_ends():
+    Y = np.eye(7)
+    assert m.label_entropy(Y, xc.TopK.from_scores(Y, 1), 1)[0] == pytest.approx(math.log(7), rel=1e-15)
+    one = xc.TopK.from_ids(np.zeros((7, 1), np.int64), n_labels=7)
+    for top in (one, xc.TopK.from_ids(np.full((7, 1), -1), n_labels=7)):
+        value = m.label_entropy(Y, top, 1)[0]
+        assert value == 0
+        assert not np.signbit(value)
+
+
+# ---------------------------------------------------------------- diversity
+
+
+@settings(max_examples=60, deadline=None)
+@given(small_rankings(), st.integers(0, 99))
+def test_diversity_equals_its_definition(case, seed):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    alike = np.random.default_rng(seed).random((n_labels, n_labels)).round(2) * (seed % 3 > 0)
+    np.fill_diagonal(alike, 1.0)
+    want = []
+    for k in KS:
+        per_row = []
+        for row in rows:
+            shown = row[:k]
+            # Eq. 17 as printed: j from i, the pair of a label with itself included.
+            total = sum(1 - alike[shown[i], shown[j]] for i in range(len(shown)) for j in range(i, len(shown)))
+            per_row.append(total / (k * (k - 1) / 2) if k > 1 else 0.0)
+        want.append(sum(per_row) / len(per_row))
+    for form in (np.asarray, sp.csr_matrix, sp.csr_array, sp.coo_matrix):
+        np.testing.assert_allclose(m.diversity(Y, top, KS, similarity=form(alike)), want, atol=1e-12)
+
+
+def test_diversity_by_features_is_by_their_cosine():
+    features = np.array([[1.0, 0, 0], [2, 2, 0], [-3, 0, 0], [0, 0, 0]])
+    length = np.linalg.norm(features, axis=1)
+    cosine = np.clip(features @ features.T / np.maximum(np.outer(length, length), 1e-300), 0, 1)
+    want = m.diversity(TRUTH, TOP, (1, 2, 3), similarity=cosine)
+    for form in (np.asarray, sp.csr_matrix, sp.csr_array):
+        given_features = form(features)
+        np.testing.assert_allclose(m.diversity(TRUTH, TOP, (1, 2, 3), label_features=given_features), want, atol=1e-12)
+    assert features[1].tolist() == [2, 2, 0]
+    np.testing.assert_allclose(m.diversity(TRUTH, TOP, (3, 2), label_features=features), want[[2, 1]])
+
+
+# ---------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: m.coverage(TRUTH, TOP, 1, over="k"), "over must be one of 'all', 'test', 'reachable'"),
+        (lambda: m.coverage(m.confusion(TRUTH, TOP, 1), ks=1, over="reachable"), "the truth itself"),
+        (lambda: m.reachable(TRUTH, 0), "ks"),
+        (lambda: m.reachable(-TRUTH, 1), "Y must hold positive"),
+        (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=1.1), "alpha"),
+        (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=np.nan), "alpha"),
+        (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=0.5, over="reachable"), "over"),
+        (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=0), "sample_size"),
+        (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=1.0), "sample_size"),
+        (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=3, replace=False), "must not exceed the 2 rows"),
+        (lambda: m.diversity(TRUTH, TOP, 1), "similarity must be given, or label_features"),
+        (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.eye(4), label_features=np.eye(4)), "not both"),
+        (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.eye(3)), "4 rows and 4 columns"),
+        (lambda: m.diversity(TRUTH, TOP, 1, similarity=2 * np.eye(4)), r"\[0, 1\]"),
+        (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.full((4, 4), np.nan)), "finite"),
+        (lambda: m.diversity(TRUTH, TOP, 1, label_features=np.ones((3, 2))), "4 rows and any number of columns"),
+        (lambda: m.diversity(TRUTH, TOP, 4, similarity=np.eye(4)), "3 places"),
+        (lambda: m.diversity([], ks=1, similarity=np.eye(4)), "at least one row"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()

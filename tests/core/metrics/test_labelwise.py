@@ -1,0 +1,441 @@
+"""Label-wise metrics against slow oracles, at the edges, beside the peers, and as a fold over blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from benchmarks import labelwise as benchmark
+from benchmarks.metrics import make_case
+from tests.naive import as_matrices, small_rankings
+from tests.refused import refused
+from xcrepro.core.data.registry import BINS
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.metrics import labelwise, registry
+from xcrepro.core.metrics.ranking import values
+
+KS = (1, 2, 3, 5)
+m = xc.metrics
+
+
+# ---------------------------------------------------------------- the slow oracle: sets of rows, one label after the other
+
+
+def per_label(truth, rows, k, n_labels):
+    """(tp, predicted, true) of each label, from the definition."""
+    found = []
+    for label in range(n_labels):
+        said = {i for i, row in enumerate(rows) if label in row[:k]}
+        is_so = {i for i, labels in enumerate(truth) if label in labels}
+        found.append((len(said & is_so), len(said), len(is_so)))
+    return found
+
+
+def naive_macro(truth, rows, k, n_labels, value, over="all", labels=None):
+    counts = enumerate(per_label(truth, rows, k, n_labels))
+    chosen = [c for label, c in counts if (over == "all" or c[2]) and (labels is None or label in labels)]
+    return sum(value(*c) for c in chosen) / len(chosen) if chosen else None
+
+
+def precision(tp, predicted, true):
+    return tp / predicted if predicted else 0.0
+
+
+def recall(tp, predicted, true):
+    return tp / true if true else 0.0
+
+
+def f_beta(beta):
+    def value(tp, predicted, true):
+        p, r = precision(tp, predicted, true), recall(tp, predicted, true)
+        return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
+
+    return value
+
+
+@settings(max_examples=150, deadline=None)
+@given(small_rankings(), st.sampled_from(["all", "test"]), st.sampled_from([0.5, 1.0, 2.0]))
+def test_macro_averages_equal_their_oracle(case, over, beta):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    for metric, value in (
+        (m.macro_precision, precision),
+        (m.macro_recall, recall),
+        (m.macro_f1, f_beta(1.0)),
+        (lambda *a, **k: m.macro_f_beta(*a, beta=beta, **k), f_beta(beta)),
+    ):
+        want = [naive_macro(truth, rows, k, n_labels, value, over) or 0.0 for k in KS]
+        np.testing.assert_allclose(metric(Y, top, KS, over=over), want, rtol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_rankings(), st.data())
+def test_counts_equal_their_oracle_and_are_ints(case, data):
+    n_labels, truth, rows = case
+    ks = data.draw(st.permutations(KS))[: data.draw(st.integers(1, 4))]
+    counts = m.confusion(*as_matrices(n_labels, truth, rows), ks)
+    for i, k in enumerate(ks):
+        got = np.stack([counts.tp[i], counts.predicted[i], counts.true], axis=1)
+        assert got.tolist() == [list(c) for c in per_label(truth, rows, k, n_labels)]
+    assert {a.dtype for a in (counts.tp, counts.predicted, counts.true)} == {np.dtype(np.int64)}
+    assert (counts.n_rows, counts.n_labels, counts.ks.tolist()) == (len(truth), n_labels, list(ks))
+
+
+@settings(max_examples=100, deadline=None)
+@given(small_rankings(), st.sampled_from(["all", "test"]), st.data())
+def test_binned_macro_f1_equals_its_oracle(case, over, data):
+    n_labels, truth, rows = case
+    trained = data.draw(st.lists(st.integers(0, 30), min_size=n_labels, max_size=n_labels))
+    edges = data.draw(st.sampled_from([(1, 10), (3,), (1, 2, 20), (1, 10, 100, 1000)]))
+    table = m.binned_macro_f1(*as_matrices(n_labels, truth, rows), KS, label_counts=trained, edges=edges, over=over)
+    assert table.columns.tolist() == ["bin", "labels", "k", "value"]
+    bounds = [0, *edges, 10**9]
+    assert table.k.tolist() == list(KS) * (len(edges) + 1)
+    for place, row in enumerate(table.itertuples()):
+        low, high = bounds[place // len(KS)], bounds[place // len(KS) + 1]
+        labels = {label for label, count in enumerate(trained) if low <= count < high}
+        want = naive_macro(truth, rows, row.k, n_labels, f_beta(1.0), over, labels)
+        assert row.value == pytest.approx(np.nan if want is None else want, rel=1e-12, nan_ok=True)
+        assert want is not None or row.labels == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(small_rankings(), st.integers(1, 7))
+def test_blocks_stream_and_counts_add_up_to_the_same_bits(case, size):
+    n_labels, truth, rows = case
+    Y, top = as_matrices(n_labels, truth, rows)
+    parts = [(Y[i : i + size], top.rows(slice(i, i + size))) for i in range(0, len(truth), size)]
+    whole = m.confusion(Y, top, KS)
+    streamed = m.confusion(iter(parts), ks=KS)
+    added = m.confusion(*parts[0], KS)
+    for part in parts[1:]:
+        added = added + m.confusion(*part, KS)
+    for other in (streamed, added):
+        for name in ("tp", "predicted", "true", "ks"):
+            assert getattr(other, name).tobytes() == getattr(whole, name).tobytes()
+        assert other.n_rows == whole.n_rows
+    names = registry.names("labels", "truths", "bins")
+    trained = np.arange(n_labels)
+    tables = [xc.evaluate(*given, KS, label_counts=trained, metrics=names) for given in ((Y, top), (iter(parts), None))]
+    assert tables[0].value.to_numpy().tobytes() == tables[1].value.to_numpy().tobytes()
+    assert tables[0].metric.tolist() == tables[1].metric.tolist()
+
+
+# ---------------------------------------------------------------- edges
+
+TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0]], np.float32)
+TOP = xc.TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+ALL = (m.macro_precision, m.macro_recall, m.macro_f1, m.macro_f_beta)
+
+
+def test_a_label_never_predicted_or_never_true_counts_0_and_counts():
+    nothing = xc.TopK.from_ids([[-1], [-1]], n_labels=4)
+    for metric in ALL:
+        assert metric(TRUTH, nothing, 1).tolist() == [0.0]
+        assert metric(np.zeros((2, 4)), TOP, (1, 3), over="test").tolist() == [0.0, 0.0]
+    # Label 3 is predicted and never true: in the mean over all, not in that over the test labels.
+    assert m.macro_recall(TRUTH, TOP, 3).tolist() == [0.75]
+    assert m.macro_recall(TRUTH, TOP, 3, over="test").tolist() == [1.0]
+
+
+def test_a_perfect_prediction_has_exactly_1():
+    """napkinXC fails on it; xCOLUMNs 0.0.2 reports less than 1."""
+    Y = sp.identity(3000, format="csr", dtype=np.float32)
+    top = xc.TopK.from_scores(Y, 1)
+    for metric in ALL:
+        assert metric(Y, top, 1).tolist() == [1.0]
+    one = np.ones((1, 1))
+    assert m.macro_f1(one, xc.TopK.from_scores(one, 1), 1).tolist() == [1.0]
+
+
+def test_k_is_honoured_and_in_the_callers_order():
+    """napkinXC gives five values whatever k is."""
+    assert m.macro_f1(TRUTH, TOP, (3, 1)).tolist() == m.macro_f1(TRUTH, TOP, (1, 3))[::-1].tolist()
+    assert m.macro_f1(TRUTH, TOP, 2).shape == (1,)
+    with pytest.raises(ArgumentError, match="3 places"):
+        m.macro_f1(TRUTH, TOP, (1, 4))
+
+
+def test_the_truths_values_do_not_matter_and_nothing_is_changed():
+    Y = sp.csr_matrix((np.array([3, 1, 0.5], np.float32), [2, 0, 1], [0, 2, 3]), shape=(2, 4))  # unsorted, not ones
+    before = [part.copy() for part in (Y.data, Y.indices, Y.indptr, TOP.ids)]
+    for kind in (sp.csr_matrix, sp.csr_array):
+        assert m.macro_f1(kind(Y), TOP, KS[:3]).tolist() == m.macro_f1(TRUTH, TOP, KS[:3]).tolist()
+    for part, copy in zip((Y.data, Y.indices, Y.indptr, TOP.ids), before, strict=True):
+        assert part.tobytes() == copy.tobytes()
+
+
+def test_counts_do_not_saturate():
+    """A float32 count stops at 2^24; these are whole numbers in 64 bits."""
+    one = m.confusion(np.ones((1, 1)), xc.TopK.from_ids([[0]], n_labels=1), 1)
+    big = labelwise.Counts(one.ks.copy(), one.tp * 2**40, one.predicted * 2**40, one.true * 2**40, 2**40)
+    assert (big + one).tp.tolist() == [[2**40 + 1]]
+
+
+def test_label_entropy_by_hand():
+    """Hits of 2, 1 and 1 at k = 1, and a label without: shares 1/2, 1/4, 1/4."""
+    Y, ids = np.eye(4)[[0, 0, 1, 2]], np.array([[0, 3], [0, 3], [1, 3], [2, 0]], np.int32)
+    top = xc.TopK.from_ids(ids, n_labels=4)
+    assert m.label_entropy(Y, top, (1, 2)).tolist() == pytest.approx([1.5 * np.log(2)] * 2)
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+def test_counts_give_each_labels_f_beta(beta):
+    counts = m.confusion(TRUTH, TOP, (1, 3))
+    for i in range(2):
+        each = zip(counts.tp[i].tolist(), counts.predicted[i].tolist(), counts.true.tolist(), strict=True)
+        want = [(1 + beta**2) * tp / (beta**2 * true + n) if true + n else 0.0 for tp, n, true in each]
+        assert counts.f_beta(beta)[i].tolist() == pytest.approx(want)
+    assert counts.f_beta(beta).mean(axis=1).tolist() == pytest.approx(
+        m.macro_f_beta(TRUTH, TOP, (1, 3), beta=beta).tolist()
+    )
+
+
+def test_counts_pick_ks_and_refuse_others():
+    counts = m.confusion(TRUTH, TOP, (1, 2, 3))
+    assert m.macro_f1(counts, ks=(3, 1)).tolist() == m.macro_f1(TRUTH, TOP, (3, 1)).tolist()
+    with refused("ks", [5]):
+        m.macro_f1(counts)
+    with refused("top"):
+        m.macro_f1(counts, TOP, 1)
+    with pytest.raises(ArgumentError, match=" ks are"):
+        counts + m.confusion(TRUTH, TOP, (1, 2))
+    with pytest.raises(ArgumentError, match="labels are"):
+        counts + m.confusion(TRUTH[:, :3], xc.TopK.from_ids([[0, 1, 2]] * 2, n_labels=3), (1, 2, 3))
+    with pytest.raises(ValueError, match="read-only"):
+        counts.tp[0, 0] = 9
+    with pytest.raises(TypeError):
+        counts + 1
+
+
+def test_the_labels_hit_are_all_that_metrics_need():
+    """Every metric from HitLabels, from Counts and from the rows themselves: the same bits."""
+    rng = np.random.default_rng(5)
+    Y = sp.random(60, 40, 0.1, random_state=rng, format="csr")
+    top = xc.TopK.from_ids(np.argsort(rng.random((60, 30)), axis=1)[:, :5], n_labels=40)
+    hit, counts, trained = labelwise.hit_labels(Y, top, (1, 3, 5)), m.confusion(Y, top, (1, 3, 5)), np.arange(40)
+    assert hit.n_true_labels == np.count_nonzero(Y.getnnz(axis=0))
+    for call in (
+        m.macro_precision,
+        lambda *a: m.macro_recall(*a, over="test"),
+        lambda *a: m.macro_f_beta(*a, beta=0.5),
+        m.coverage,
+        lambda *a: m.alpha_coverage(*a, alpha=0.3),
+        lambda *a: m.sampled_coverage(*a, sample_size=7),
+        m.label_entropy,
+        lambda *a: m.binned_macro_f1(*a, label_counts=trained)["value"].to_numpy(),
+    ):
+        for ks in ((1, 3, 5), (5, 1), 3):
+            want = call(Y, top, ks).tobytes()
+            assert call(hit, None, ks).tobytes() == want
+            assert call(counts, None, ks).tobytes() == want
+    assert labelwise.hit_labels(counts, ks=(1, 3, 5)) is counts.hit_labels
+    assert labelwise.hit_labels(hit, ks=(1, 3, 5)) is hit
+    tested = [
+        m.binned_macro_f1(of, top_, 3, label_counts=trained, over="test") for of, top_ in ((Y, top), (counts, None))
+    ]
+    assert tested[0].equals(tested[1])
+    with refused("top", match="HitLabels"):
+        m.macro_f1(hit, top, 1)
+    with pytest.raises(ArgumentError, match="over='test'"):
+        m.binned_macro_f1(hit, ks=3, label_counts=trained, over="test")
+
+
+def test_labels_with_very_many_hits_need_no_table_up_to_there():
+    from xcrepro.core.folds.block import Block
+    from xcrepro.core.folds.labels import LabelCounts
+
+    once = Block(TRUTH, TOP, 3)
+    few = LabelCounts(4, (1, 3)).add(once, np.array([3, 1]))
+    many = LabelCounts(4, (1, 3)).add(once, np.array([3 * 2**40, 2**40]))
+    assert (
+        m.label_entropy(many.hit_labels(), ks=(1, 3)).tobytes()
+        == m.label_entropy(few.hit_labels(), ks=(1, 3)).tobytes()
+    )
+    for hit in (few.hit_labels(), many.hit_labels()):
+        size = hit.n_rows // 4
+        assert [(h.tolist(), n.tolist()) for h, n in labelwise.histograms(hit)] == [
+            ([3 * size], [1]),
+            ([size, 3 * size], [1, 2]),
+        ]
+
+
+def test_a_label_that_does_not_exist_is_refused_not_written_to():
+    bad = xc.TopK(np.array([[0, 9]], np.int32), np.zeros((1, 2), np.float32), 4)  # past the checks of from_ids
+    with pytest.raises(ArgumentError, match="9 in row 0"):
+        m.macro_f1(TRUTH[:1], bad, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: m.macro_f1(TRUTH, TOP, 1, over="seen"), "over must be one of 'all', 'test'; got 'seen'"),
+        (lambda: m.macro_f_beta(TRUTH, TOP, 1, beta=0), "beta"),
+        (lambda: m.macro_f_beta(TRUTH, TOP, 1, beta=np.nan), "beta"),
+        (lambda: m.macro_f1(TRUTH), "top must be given"),
+        (lambda: m.macro_f1(TRUTH[:0], TOP.rows(slice(0, 0)), 1), "at least one row"),
+        (lambda: m.macro_f1([], ks=1), "at least one row"),
+        (lambda: m.macro_f1(TRUTH[:, :3], TOP, 1), "3 labels"),
+        (lambda: m.macro_f1(TRUTH, TRUTH, 1), "must be a TopK"),
+        (lambda: m.macro_f1([(TRUTH, TOP), (TRUTH[:, :3], xc.TopK.from_ids([[0]] * 2, n_labels=3))], ks=1), "4 labels"),
+        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1, 2]), "label_counts"),
+        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1, 2, -1, 0]), "label_counts"),
+        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1, 2, 0.5, 0]), "label_counts"),
+        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1, 2, np.nan, 0]), "label_counts"),
+        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1] * 4, edges=(10, 1)), "edges"),
+        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1] * 4, edges=(0, 1)), "edges"),
+        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1] * 4, over="bin"), "over"),
+        (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["binned macro-F1"]), "label_counts must be given"),
+        (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["macro-F2"]), "macro-F2"),
+        (lambda: xc.evaluate([], ks=1, metrics=["coverage"]), "at least one row"),
+        (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=[]), "metrics must hold known names, one or more; got none"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+# ---------------------------------------------------------------- bins and improvement
+
+
+def test_bins_are_reevals_with_the_untrained_apart():
+    _, names = labelwise.frequency_bins([0] * 3, 3)
+    assert names == ["0", *BINS]
+    bins, names = labelwise.frequency_bins([0, 1, 9, 10, 99, 100, 999, 1000, 10**6], 9)
+    assert bins.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert labelwise.frequency_bins([0, 1, 2, 3], 4, (1, 2, 3))[1] == ["0", "1", "2", "3+"]
+    assert labelwise.frequency_bins([0], 1, 5)[1] == ["0-4", "5+"]
+
+
+def test_the_bins_make_up_the_whole():
+    ds = xc.twin("eurlex-4k", scale=0.1, seed=0)
+    top = xc.TopK.from_scores(ds.test.marginals, 5)
+    table = m.binned_macro_f1(ds.test.Y, top, label_counts=ds.label_counts)
+    total = table.assign(value=table["value"].fillna(0) * table["labels"]).groupby("k")[["value", "labels"]].sum()
+    assert (total["labels"] == ds.test.Y.shape[1]).all()
+    np.testing.assert_allclose(total["value"] / total["labels"], m.macro_f1(ds.test.Y, top), rtol=1e-12)
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+def test_evaluate_agrees_with_each_function():
+    trained = [120, 3, 9, 0]
+    table = xc.evaluate(TRUTH, TOP, (3, 1), label_counts=trained)
+    values = {name: group.value.tolist() for name, group in table.groupby("metric")}
+    ks = (3, 1)
+    assert values["macro-P"] == m.macro_precision(TRUTH, TOP, ks).tolist()
+    assert values["macro-R"] == m.macro_recall(TRUTH, TOP, ks).tolist()
+    assert values["macro-F1"] == m.macro_f1(TRUTH, TOP, ks).tolist()
+    assert values["coverage"] == m.coverage(TRUTH, TOP, ks).tolist()
+    assert values["coverage (test)"] == m.coverage(TRUTH, TOP, ks, over="test").tolist()
+    assert values["label entropy"] == m.label_entropy(TRUTH, TOP, ks).tolist()
+    binned = m.binned_macro_f1(TRUTH, TOP, ks, label_counts=trained).dropna()
+    in_bins = {f"macro-F1 ({name})": group["value"].tolist() for name, group in binned.groupby("bin")}
+    assert {name: found for name, found in values.items() if name.startswith("macro-F1 (")} == in_bins
+    assert table.k.tolist() == [3, 1] * (len(table) // 2)
+    assert not table.value.isna().any()
+    reach = xc.evaluate(TRUTH, TOP, ks, metrics=["coverage (reachable)"])
+    assert reach.value.tolist() == m.coverage(TRUTH, TOP, ks, over="reachable").tolist()
+
+
+def test_evaluate_reads_a_stream_once():
+    pulled = []
+
+    def stream():
+        for i in range(2):
+            pulled.append(i)
+            yield TRUTH[i : i + 1], TOP.rows(slice(i, i + 1))
+
+    given = {"inverse_propensity": np.ones(4), "label_counts": [1, 2, 3, 4], "n_relevant": [2, 1]}
+    table = xc.evaluate(stream(), ks=(1, 3), **given)
+    assert pulled == [0, 1]
+    assert table.equals(xc.evaluate(TRUTH, TOP, (1, 3), **given))
+
+
+# ---------------------------------------------------------------- threads and peers
+
+
+@pytest.fixture(scope="module")
+def large():
+    """Enough rows for several threads; labels drawn with a long tail, some never."""
+    rng = np.random.default_rng(7)
+    n, n_labels = 60_000, 3_000
+    ids = np.argsort(rng.random((n, 12)), axis=1) * 250 + np.minimum(rng.zipf(1.3, (n, 12)) - 1, 249)
+    labels = np.sort(ids[:, [0, 2, 5, 8]], axis=1).ravel()
+    Y = sp.csr_matrix((np.ones(n * 4, np.float32), labels, np.arange(0, 4 * n + 1, 4)), (n, n_labels))
+    return Y, xc.TopK.from_ids(ids[:, :5], n_labels=n_labels)
+
+
+def binary(top, k, shape):
+    ids = np.sort(top.ids[:, :k], axis=1)
+    return sp.csr_matrix((np.ones(ids.size, np.float32), ids.ravel(), np.arange(0, ids.size + 1, k)), shape)
+
+
+def test_same_bits_with_any_number_of_threads(large, monkeypatch):
+    Y, top = large
+    results = set()
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("XCREPRO_THREADS", threads)
+        results.add(xc.evaluate(Y, top, label_counts=np.arange(Y.shape[1])).value.to_numpy().tobytes())
+    assert len(results) == 1
+
+
+def test_scikit_learn_agrees(large):
+    from sklearn.metrics import precision_recall_fscore_support
+
+    Y, top = large
+    for k in (1, 3, 5):
+        want = precision_recall_fscore_support(Y, binary(top, k, Y.shape), beta=2, average="macro", zero_division=0)
+        got = [m.macro_precision, m.macro_recall, lambda *a: m.macro_f_beta(*a, beta=2.0)]
+        np.testing.assert_allclose([metric(Y, top, k)[0] for metric in got], want[:3], rtol=1e-12)
+
+
+def test_xcolumns_agrees_on_coverage_and_is_low_on_macro_f1(large):
+    theirs = pytest.importorskip("xcolumns.metrics", reason="not installed: pip install -e '.[bench]'")
+    Y, top = large
+    for k in (1, 5):
+        said = binary(top, k, Y.shape)
+        assert theirs.coverage(Y, said) == pytest.approx(m.coverage(Y, top, k)[0], rel=1e-9)
+        # Version 0.0.2 adds 1e-6 to a rate: a label seen once in n rows loses a share n 1e-6 of its F1.
+        low = theirs.macro_f1_score(Y, said)
+        assert low < m.macro_f1(Y, top, k)[0]
+        assert low == pytest.approx(m.macro_f1(Y, top, k)[0], rel=0.06)
+
+
+def test_napkinxc_agrees_on_coverage_and_macro_f1(real_data):
+    """Its macro-F1 ignores k and divides by the largest id met plus 1, which here is L."""
+    import napkinxc.metrics as theirs
+
+    folder = real_data("bibtex") / "sample_score"
+    Y = xc.data.read_sparse(folder / "tst_X_Y.txt")
+    top = xc.TopK.from_scores(xc.data.read_sparse(folder / "score_mat.txt"), 5)
+    ks = (1, 2, 3, 4, 5)
+    np.testing.assert_allclose(m.coverage(Y, top, ks, over="test"), theirs.coverage_at_k(Y, top.to_pairs(), 5))
+    assert Y.getnnz(axis=0)[-1] > 0  # so the largest id met is L - 1
+    np.testing.assert_allclose(m.macro_f1(Y, top, ks), theirs.macro_f1_measure_at_k(Y, top.to_pairs(), zero_division=0))
+
+
+# ---------------------------------------------------------------- the benchmark
+
+
+def test_the_benchmark_runs_and_refuses_other_values(monkeypatch):
+    monkeypatch.setattr(benchmark, "PEERS", (benchmark.scikit_learn, benchmark.napkinxc))
+    rows = benchmark.run(quick=True)
+    assert {tuple(row) for row in rows} == {("job", "who", "seconds", "ratio", "note")}
+    assert rows[0]["ratio"] == 1.0
+    assert all(row["seconds"] > 0 for row in rows)
+    case = make_case(150, 300, 20, dense=False, seed=3)
+    top = xc.TopK.from_scores(case.scores, 5)
+    right = values(benchmark.METRICS, case.truth, top)
+    assert right["coverage"].tolist() == m.coverage(case.truth, top).tolist()
+    wrong = {name: values + 0.01 for name, values in right.items()}
+    for peer in benchmark.PEERS:
+        assert peer(case, top, right, 0.5, 1)[0]["ratio"] > 0
+        with pytest.raises(RuntimeError, match="disagree"):
+            peer(case, top, wrong, 0.5, 1)

@@ -1,0 +1,637 @@
+"""The t-test beside SciPy's, draws and parts of the rows beside copies of them, and small simulations of what they promise."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import xcrepro as xc
+from benchmarks import intervals
+from tests import naive
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.folds.rows import poisson_weights
+from xcrepro.core.metrics import registry, replicates, significance
+from xcrepro.core.truth import as_truth
+
+m = xc.metrics
+KS = (1, 3, 5)
+CALIBRATION = [
+    name for name in registry.names("pairs", "scores") if name != "smECE"
+]  # on a grid of its own: tested apart
+
+
+@pytest.fixture(scope="module")
+def twin():
+    """Truth, a good and a worse ranking, train counts, inverse propensities."""
+    ds = xc.twin("eurlex-4k", scale=0.1, seed=0)
+    rng = np.random.default_rng(3)
+    noisy = ds.test.marginals.copy()
+    noisy.data = noisy.data * rng.uniform(0.2, 1.0, noisy.data.size)
+    tops = [xc.TopK.from_scores(scores, 5) for scores in (ds.test.marginals, noisy)]
+    return ds.test.Y, *tops, ds.label_counts, xc.propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
+
+
+# ---------------------------------------------------------------- macro t-test
+
+
+@pytest.fixture
+def quiet():
+    """Where a test is about something else than shared errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", m.SharedErrorsWarning)
+        yield
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize("over", ["all", "test"])
+def test_the_t_test_is_scipys_on_each_bin(twin, alternative, over):
+    Y, good, bad, trained, _ = twin
+    how = {"label_counts": trained, "alternative": alternative, "over": over, "confidence": 0.9}
+    tests = m.macro_t_test(Y, good, bad, KS, metrics="binned macro-F1", samples=20, **how)
+    chosen = np.full(Y.shape[1], True) if over == "all" else Y.getnnz(axis=0) > 0
+    bounds = {"0": (0, 1), "1-9": (1, 10), "10-99": (10, 100), "100-999": (100, 1000), "1000+": (1000, np.inf)}
+    there = [b for b, (low, high) in bounds.items() if ((trained >= low) & (trained < high)).any()]
+    assert [(t.metric, t.k) for t in tests] == [(f"macro-F1 ({b})", k) for b in there for k in KS]
+    tested = 0
+    for test in tests:
+        low, high = bounds[test.metric[10:-1]]
+        labels = chosen & (trained >= low) & (trained < high)
+        a, b = (naive.label_f1(Y, top, test.k)[labels] for top in (good, bad))
+        assert (test.unit, test.units) == ("labels", labels.sum())
+        if test.units:
+            assert test.difference == pytest.approx((a - b).mean(), abs=1e-15)
+        if test.units <= 10:
+            assert np.isnan([test.t, test.degrees, test.p, test.low]).all()
+            assert not test.significant(1.1)
+            continue
+        if not (a - b).any():  # labels that neither gets right, as those never trained: SciPy has NaN here
+            assert (test.t, test.p) == (0.0, 1.0 if alternative == "two-sided" else 0.5)
+            continue
+        tested += 1
+        want = stats.ttest_rel(a, b, alternative=alternative)
+        assert (test.t, test.p, test.degrees) == pytest.approx((want.statistic, want.pvalue, want.df), rel=1e-9)
+        ends = stats.ttest_rel(a, b).confidence_interval(0.9)
+        assert (test.low, test.high) == pytest.approx((ends.low, ends.high), rel=1e-9)
+    assert tested >= 6
+
+
+def per_label(Y, top, k, name):
+    tp, predicted = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
+    for labels, row in zip(Y.toarray() > 0, top.ids[:, :k], strict=True):
+        predicted[row] += 1
+        tp[row] += labels[row]
+    true = (Y.toarray() > 0).sum(axis=0)
+    below = {"macro-P": predicted, "macro-R": true, "coverage": tp, "coverage (test)": tp}[name]
+    return tp / np.maximum(below, 1), true > 0
+
+
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("name", ["macro-P", "macro-R", "coverage", "coverage (test)"])
+def test_the_other_averages_over_labels_pair_labels(twin, name):
+    Y, good, bad, _, _ = twin
+    for test in m.macro_t_test(Y, good, bad, (1, 5), metrics=name, samples=20):
+        (a, there), (b, _) = (per_label(Y, top, test.k, name) for top in (good, bad))
+        if name == "coverage (test)":
+            a, b = a[there], b[there]
+        want = stats.ttest_rel(a, b)
+        assert (test.unit, test.units) == ("labels", a.size)
+        assert (test.t, test.p) == pytest.approx((want.statistic, want.pvalue), rel=1e-9)
+
+
+def test_means_over_rows_pair_rows(twin):
+    """What is called a mean over rows is the mean of its own values on the rows alone."""
+    Y, good, bad, _, w = twin
+    full = np.asarray(Y.getnnz(axis=1)) + 1
+    how = {"inverse_propensity": w, "n_relevant": full}
+    names, n = registry.names("rows"), 40
+    tops, how["n_relevant"] = [top.rows(range(n)) for top in (good, bad)], full[:n]
+    tests = m.macro_t_test(Y[:n], *tops, 3, metrics=names, **how)
+    ratios = {test.metric for test in tests if test.unit == "blocks of rows"}
+    assert ratios == {"micro-F1", "micro-P", "micro-R", "PSP", "PSnDCG", "PSnDCG (ideal k)"}
+
+    def alone(top, i):
+        return xc.evaluate(Y[i], top.rows([i]), 3, w, n_relevant=full[i : i + 1], metrics=names).value.to_numpy()
+
+    rows = np.array([[alone(top, i) for i in range(n)] for top in tops])
+    for i, test in enumerate(tests):
+        if test.metric not in ratios:
+            differ = (rows[0, :, i] != rows[1, :, i]).any()  # SciPy has NaN where nothing does
+            want = tuple(stats.ttest_rel(*rows[:, :, i])) if differ else (0.0, 1.0)
+            assert test.difference == pytest.approx((rows[0, :, i] - rows[1, :, i]).mean(), abs=1e-12)
+            assert (test.t, test.p, test.units) == pytest.approx((*want, n), rel=1e-6)
+
+
+def test_everything_else_is_jackknifed_over_blocks_of_rows(twin):
+    Y, good, bad, _, w = twin
+    names = ["PSP", "micro-F1", "label entropy", "ECE", "ACE", "NLL"]
+    tests = m.macro_t_test(Y, good, bad, (1, 5), metrics=names, inverse_propensity=w)
+
+    def values(keep):
+        parts = []
+        for top in (good, bad):
+            parts.append(xc.evaluate(Y[keep], top.rows(keep), (1, 5), w, metrics=names[:3]).value.tolist())
+            table = m.calibration_table(Y[keep], top.rows(keep), (1, 5), metrics=names[3:])
+            parts[-1] += table.value.tolist()
+        return np.subtract(*parts)
+
+    n = Y.shape[0]
+    edges = np.linspace(0, n, 21).astype(int)
+    left = [values(np.r_[0:low, high:n]) for low, high in itertools.pairwise(edges)]
+    for test, difference, error in zip(tests, values(np.arange(n)), naive.jackknife_error(left), strict=True):
+        assert (test.unit, test.units, test.degrees) == ("blocks of rows", 20, 19)
+        assert test.difference == pytest.approx(difference, abs=1e-12)
+        assert test.t == pytest.approx(difference / error, rel=1e-6)
+        assert test.p == pytest.approx(2 * stats.t(19).sf(abs(test.t)))
+
+
+@pytest.mark.usefixtures("quiet")
+def test_the_t_test_over_all_labels_and_its_level(twin):
+    Y, good, bad, _, _ = twin
+    [test] = m.macro_t_test(Y, good, bad, 5)
+    want = stats.ttest_rel(naive.label_f1(Y, good, 5), naive.label_f1(Y, bad, 5))
+    assert (test.metric, test.k, test.units) == ("macro-F1", 5, Y.shape[1])
+    assert test.p == test.p_adjusted == pytest.approx(want.pvalue, rel=1e-9)
+    assert test.significant(test.p * 1.01)
+    assert not test.significant(test.p)
+    [other] = m.macro_t_test(Y, bad, good, 5)
+    assert (other.t, other.p, other.difference) == (-test.t, test.p, -test.difference)
+    assert (other.low, other.high) == (-test.high, -test.low)
+
+
+def test_ten_labels_are_not_tested_and_eleven_are():
+    for n, tested in ((10, False), (11, True)):
+        Y = np.eye(n)
+        right, wrong = (xc.TopK.from_ids((np.arange(n)[:, None] + shift) % n, n_labels=n) for shift in (0, 1))
+        half = xc.TopK.from_ids(np.arange(n)[:, None] // 2 * 2, n_labels=n)
+        [test] = m.macro_t_test(Y, right, half, 1)
+        assert test.units == n
+        assert np.isfinite(test.p) == tested
+        [lower] = m.macro_t_test(Y, right, half, 1, more_than=9)
+        assert np.isfinite(lower.p)
+        # Every label differs by the same 1: no spread, no doubt.
+        [sure] = m.macro_t_test(Y, right, wrong, 1, more_than=2)
+        assert (sure.t, sure.p, sure.difference, sure.low, sure.high) == (np.inf, 0.0, 1.0, 1.0, 1.0)
+
+
+def test_no_difference_is_no_evidence(twin):
+    Y, good, _, _, _ = twin
+    for alternative, p in (("two-sided", 1.0), ("greater", 0.5), ("less", 0.5)):
+        for test in m.macro_t_test(Y, good, good, 5, metrics=["macro-F1", "P", "ECE"], alternative=alternative):
+            assert (test.t, test.p, test.difference) == (0.0, p, 0.0)
+            assert np.isnan(test.shared)
+
+
+def test_the_t_test_keeps_its_level():
+    """Two methods that are equally good: p < 0.05 in about 5 of 100 pairs."""
+    rng = np.random.default_rng(0)
+    n, n_labels, runs = 60, 40, 250
+    ps = []
+    for _ in range(runs):
+        Y = rng.random((n, n_labels)) < 0.2
+        tops = [xc.TopK.from_scores(rng.random((n, n_labels)), 5) for _ in range(2)]
+        ps.append(m.macro_t_test(Y, *tops, 5, samples=20)[0].p)
+    assert 0.02 < np.mean(np.array(ps) < 0.05) < 0.09
+
+
+def test_shared_errors_are_found_and_told():
+    """Rows that are misread lose all their labels: a warning that names the test. The same number of misses, label by
+    label: none."""
+    found = {}
+    for shared in ("rows", "independent"):
+        Y, (one, other) = intervals.equal_methods(1000, shared, np.random.default_rng(3))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found[shared] = m.macro_t_test(Y, one, other, (3, 5), samples=200)
+        assert [w.category for w in caught] == [m.SharedErrorsWarning] * (shared == "rows")
+        if caught:
+            text = str(caught[0].message)
+            assert "macro-F1@3, macro-F1@5" in text
+            assert "paired_bootstrap" in text
+            assert caught[0].filename == __file__
+    assert all(test.shared > 3 for test in found["rows"])
+    assert all(abs(test.shared) < 3 for test in found["independent"])
+
+
+def test_labels_that_differ_alike_are_counted_pair_by_pair():
+    """``shared`` beside its definition over all pairs of labels."""
+    rng = np.random.default_rng(5)
+    Y = rng.random((40, 15)) < rng.uniform(0.05, 0.6, 15)
+    d, c = rng.normal(size=15), Y.sum(axis=0)
+    paired = rng.random(15) < 0.8
+    got = significance._Together(as_truth(Y)).alike(d[paired], paired, 400, 7)
+    met, z = paired & (c > 0), np.zeros(15)
+    for exponent in range(10):
+        stratum = met & (c >= 2**exponent) & (c < 2 ** (exponent + 1))
+        z[stratum] = d[stratum] - d[stratum].mean() if stratum.any() else 0
+
+    def agreement(z):
+        pairs = [(a, b) for a in range(15) for b in range(15) if a != b and met[a] and met[b]]
+        return sum((Y[:, a] & Y[:, b]).sum() / np.sqrt(c[a] * c[b]) * z[a] * z[b] for a, b in pairs)
+
+    rng = np.random.default_rng(7)
+    signs = [rng.choice((-1.0, 1.0), 15) for _ in range(400)]
+    assert got == pytest.approx(agreement(z) / np.std([agreement(z * s) for s in signs]), rel=1e-9)
+    # No two labels in a row: nothing to compare.
+    assert np.isnan(significance._Together(as_truth(np.eye(15))).alike(d, np.full(15, True), 20, 0))
+
+
+# ---------------------------------------------------------------- many comparisons
+
+
+@pytest.mark.parametrize(
+    ("p", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),  # 3 x 0.01, the one before, 2 x 0.03, 4 x 0.005
+        ([0.4, 0.5, 0.3], [0.9, 0.9, 0.9]),
+        ([0.5, 0.6], [1.0, 1.0]),
+        ([np.nan, 0.02, 0.04], [np.nan, 0.04, 0.04]),
+        ([], []),
+        ([[0.01], [0.02]], [[0.02], [0.02]]),
+    ],
+)
+def test_holm_by_hand(p, adjusted):
+    np.testing.assert_allclose(m.holm(p), adjusted, rtol=1e-12)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0.001, 0.5))
+def test_holm_rejects_what_stepping_down_rejects(p, level):
+    """From the smallest p on: reject while p <= level / (how many are left)."""
+    rejected = set()
+    for step, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        if p[i] * (len(p) - step) > level:
+            break
+        rejected.add(i)
+    assert {i for i, q in enumerate(m.holm(p)) if q <= level} == rejected
+
+
+def test_a_call_is_corrected_over_all_its_comparisons(twin):
+    Y, good, bad, _, _ = twin
+    for test, how in ((m.paired_bootstrap, {"samples": 99}), (m.macro_t_test, {})):
+        plain, corrected = (
+            test(Y, good, bad, KS, metrics=["P", "nDCG", "ECE"], correction=c, **how) for c in (None, "holm")
+        )
+        assert [one.p_adjusted for one in plain] == [one.p for one in plain] == [one.p for one in corrected]
+        assert [one.p_adjusted for one in corrected] == m.holm([one.p for one in plain]).tolist()
+
+
+# ---------------------------------------------------------------- paired bootstrap
+
+
+def test_each_sample_is_what_copying_the_drawn_rows_gives(twin):
+    """The quantiles and p come out of 20 samples whose rows are drawn here again and evaluated as matrices."""
+    Y, good, bad, _, w = twin
+    rows = np.arange(90)
+    Y, good, bad = Y[rows], good.rows(rows), bad.rows(rows)
+    full = np.asarray(Y.getnnz(axis=1)) + 1
+    names = [*registry.names("rows", "labels"), *CALIBRATION]
+    how = {"inverse_propensity": w, "n_relevant": full, "confidence": 0.8, "method": "bootstrap"}
+    got = m.paired_bootstrap(Y, good, bad, (5, 1), metrics=names, samples=20, seed=4, **how)
+    single = m.confidence_intervals(Y, bad, (5, 1), metrics=names, samples=20, seed=4, **how)
+    assert [(one.metric, one.k) for one in got] == [(name, k) for name in names for k in (5, 1)]
+
+    def all_values(which):
+        values = []
+        for top in (good, bad):
+            mine = [name for name in names if name not in CALIBRATION]
+            table = xc.evaluate(Y[which], top.rows(which), (5, 1), w, n_relevant=full[which], metrics=mine)
+            more = m.calibration_table(Y[which], top.rows(which), (5, 1), metrics=CALIBRATION)
+            values.append([*table.value, *more.value])
+        return np.array(values)
+
+    here = all_values(rows)
+    drawn = np.array([all_values(np.random.default_rng([4, s]).integers(90, size=90)) for s in range(20)])
+    differences = drawn[:, 0] - drawn[:, 1]
+    low, high = np.quantile(differences, [0.1, 0.9], axis=0)
+    theirs = np.quantile(drawn[:, 1], [0.1, 0.9], axis=0).T
+    for i, one in enumerate(got):
+        assert (one.baseline_low, one.baseline_high) == pytest.approx(tuple(theirs[i]), rel=1e-9, abs=1e-12), one
+        assert one.method == single[i].method == "bootstrap"
+        assert (single[i].metric, single[i].k, single[i].value) == (one.metric, one.k, one.baseline)
+        assert (single[i].low, single[i].high) == (one.baseline_low, one.baseline_high)
+        assert (one.ours, one.baseline) == pytest.approx(tuple(here[:, i]), rel=1e-9, abs=1e-12), one
+        assert one.difference == one.ours - one.baseline
+        assert (one.low, one.high) == pytest.approx((low[i], high[i]), rel=1e-9, abs=1e-12), one
+        sides = np.sum(differences[:, i] < -1e-12), np.sum(differences[:, i] > 1e-12)
+        assert one.p == pytest.approx(min(1.0, 2 * (1 + 20 - max(sides)) / 21)), one
+
+
+def test_same_seed_same_bits_with_any_number_of_threads(twin, monkeypatch):
+    Y, good, bad, _, _ = twin
+    results = []
+    for count, seed in (("1", 0), ("2", 0), ("5", 0), ("2", 1)):
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        results.append(
+            m.paired_bootstrap(Y, good, bad, ks=1, metrics=("P", "macro-F1", "ECE", "smECE"), samples=64, seed=seed)
+        )
+    assert results[0] == results[1] == results[2]
+    assert results[0] != results[3]
+
+
+def test_the_interval_agrees_with_theory_for_a_mean(twin):
+    """P@1 is a mean of rows: the samples' spread is s / sqrt(n)."""
+    Y, good, bad, _, _ = twin
+    hits = [np.asarray(Y[np.arange(len(top)), top.ids[:, 0]]).ravel() for top in (good, bad)]
+    error = (hits[0] - hits[1]).std() / np.sqrt(len(good))
+    [one] = m.paired_bootstrap(Y, good, bad, 1, samples=2000)
+    assert one.difference == pytest.approx(np.mean(hits[0] - hits[1]))
+    assert (one.high - one.low) == pytest.approx(2 * 1.96 * error, rel=0.1)
+    [wider] = m.paired_bootstrap(Y, good, bad, 1, samples=2000, confidence=0.99)
+    assert wider.low < one.low < one.difference < one.high < wider.high
+
+
+def test_p_of_equal_and_of_clearly_different_methods(twin):
+    Y, good, _, _, _ = twin
+    for one in m.paired_bootstrap(Y, good, good, metrics=("P", "coverage", "ECE"), samples=50):
+        assert (one.difference, one.low, one.high, one.p) == (0.0, 0.0, 0.0, 1.0)
+    nothing = xc.TopK.from_ids(np.full((len(good), 5), -1), n_labels=Y.shape[1])
+    [one] = m.paired_bootstrap(Y, good, nothing, 1, samples=99)
+    assert one.p == 2 / 100
+    [swapped] = m.paired_bootstrap(Y, nothing, good, 1, samples=99)
+    assert (swapped.difference, swapped.low, swapped.p) == (-one.difference, -one.high, one.p)
+
+
+def test_one_sided_p(twin):
+    Y, good, bad, _, _ = twin
+    two, greater, less = (
+        m.paired_bootstrap(Y, good, bad, 1, metrics=["P", "coverage"], samples=99, alternative=a)
+        for a in ("two-sided", "greater", "less")
+    )
+    for both, up, down in zip(two, greater, less, strict=True):
+        near, far = (up, down) if both.difference > 0 else (down, up)
+        assert near.p < 0.5 < far.p
+        assert both.p == pytest.approx(2 * near.p)
+
+
+def test_smooth_ece_of_draws_is_that_of_the_metric(twin):
+    """On its coarser grid: one row drawn twice is two rows, and what is drawn may be all, or one pair of 0 or of 1."""
+    Y, good, _, _, _ = twin
+    rows = np.array([3, 3, 5, 8, 13, 21, 34, 55])
+    ends = xc.TopK(np.array([[0], [1]], np.int32), np.array([[1.0], [0.0]], np.float32), 2)
+    times = np.bincount(rows, minlength=len(good))[None, :]
+    for truth, top, ks, drawn, kept in (
+        (Y, good, (1, 5), times, rows),
+        (Y, good, (1, 5), np.ones_like(times), np.arange(len(good))),
+        (np.eye(2), ends, (1,), np.array([[1, 1]]), np.arange(2)),
+    ):
+        system = replicates.System(
+            as_truth(truth), top, np.array(ks), [registry.METRICS["smECE"]], replicates.Options()
+        )
+        want = [m.smooth_ece(*m.pairs(truth[kept], top.rows(kept), k)) for k in ks]
+        np.testing.assert_allclose(system.values(drawn, ["smECE"])[0, 0], want, rtol=1e-4, atol=1e-6)
+
+
+# ---------------------------------------------------------------- intervals of parts
+
+
+def test_the_error_of_parts_is_what_cutting_the_rows_gives(twin):
+    """The quarters and halves are cut here again and evaluated as matrices; 91 rows leave 3 over in each cut."""
+    Y, good, bad, trained, _ = twin
+    n = 91
+    Y, tops = Y[:n], [top.rows(range(n)) for top in (good, bad)]
+    names = ["P", "macro-F1", "coverage (test)", "coverage (reachable)", "binned macro-F1", "ECE", "ACE"]
+    got = m.paired_bootstrap(
+        Y, *tops, (5,), metrics=names, samples=200, seed=4, label_counts=trained, method="halves", confidence=0.9
+    )
+
+    def values(rows):
+        each = []
+        for top in tops:
+            each.append([*xc.evaluate(Y[rows], top.rows(rows), (5,), label_counts=trained, metrics=names).value])
+        return np.array([*each, np.subtract(*each)])
+
+    quarters, halves = [], []
+    for cut in range(20):
+        parts = np.random.default_rng([4, cut]).permutation(n)[:88].reshape(4, 22)
+        quarters.append(np.var([values(part) for part in parts], axis=0, ddof=1))
+        for a, b, c, d in ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2)):
+            one, other = (values(np.concatenate([parts[i], parts[j]])) for i, j in ((a, b), (c, d)))
+            halves.append((one - other) ** 2 / 2)
+    quarters, halves = np.mean(quarters, axis=0), np.mean(halves, axis=0)
+    slope = np.clip(np.log2(np.where(halves > 0, halves, 1) / np.where(quarters > 0, quarters, 1)), -2, 1)
+    reach = stats.norm.ppf(0.95) * np.sqrt(halves * (n / 44) ** slope)
+    here = values(np.arange(n))
+    for i, one in enumerate(got):
+        assert one.method == "halves"
+        for q, ends in enumerate(("ours_low ours_high", "baseline_low baseline_high", "low high")):
+            low, high = (getattr(one, end) for end in ends.split())
+            assert (low, high) == pytest.approx(
+                (here[q, i] - reach[q, i], here[q, i] + reach[q, i]), rel=1e-9, abs=1e-12
+            ), one
+        if reach[2, i]:
+            assert one.p == pytest.approx(
+                2 * stats.norm.sf(abs(here[2, i]) / reach[2, i] * stats.norm.ppf(0.95)), rel=1e-3
+            )
+        else:
+            assert one.p == 1.0
+
+
+def test_of_a_mean_the_parts_give_the_textbook_error(twin):
+    Y, good, _, _, _ = twin
+    hits = np.asarray(Y[np.arange(len(good)), good.ids[:, 0]]).ravel()
+    [one] = m.confidence_intervals(Y, good, 1, method="halves", samples=2000)
+    assert (one.high - one.low) == pytest.approx(2 * 1.96 * hits.std() / np.sqrt(len(good)), rel=0.05)
+
+
+def test_an_interval_holds_its_estimate_and_drawing_with_replacement_loses_it():
+    """n-coverage@1 of rare labels: resampling rows with replacement loses labels."""
+    rng = np.random.default_rng(0)
+    Y, top = rare_labels(rng)
+    for seed in range(4):
+        [old] = m.confidence_intervals(Y, top, 1, metrics="coverage", seed=seed, method="bootstrap")
+        assert old.high < old.value
+        [one] = m.confidence_intervals(Y, top, 1, metrics="coverage", seed=seed)
+        assert one.low < one.value < one.high
+
+
+def rare_labels(rng, n=200, n_labels=1000):
+    """Rows with one label, of which half the rankings are right."""
+    label = np.minimum(rng.zipf(1.3, size=n), n_labels) - 1
+    Y = sp.csr_matrix((np.ones(n, np.float32), label, np.arange(n + 1)), shape=(n, n_labels))
+    shown = np.where(rng.random(n) < 0.5, label, (label + 1) % n_labels)
+    return Y, xc.TopK.from_ids(shown[:, None], n_labels=n_labels)
+
+
+def test_intervals_hold_the_expected_value_in_most_test_sets():
+    """Of 40 test sets; benchmarks/intervals.py does it for every metric."""
+    rng = np.random.default_rng(1)
+    names = ["coverage", "macro-F1", "label entropy"]
+    truth = np.mean([xc.evaluate(*rare_labels(rng), 1, metrics=names).value for _ in range(150)], axis=0)
+    held = np.zeros((2, 3))
+    for _ in range(40):
+        data = rare_labels(rng)
+        for i, method in enumerate((None, "bootstrap")):
+            found = m.confidence_intervals(*data, 1, metrics=names, samples=60, method=method)
+            held[i] += [one.low <= value <= one.high for one, value in zip(found, truth, strict=True)]
+    assert (held[0] / 40 >= 0.87).all(), held
+    assert held[1, 0] / 40 < 0.2
+
+
+def test_p_under_no_difference_is_even():
+    """Equally good methods: p below 0.1 in about a tenth, below 0.5 in about half of the pairs, for either method."""
+    rng = np.random.default_rng(2)
+    n, n_labels, runs = 60, 40, 60
+    ps = np.empty((runs, 2))
+    for run in range(runs):
+        Y = rng.random((n, n_labels)) < 0.2
+        tops = [xc.TopK.from_scores(rng.random((n, n_labels)), 5) for _ in range(2)]
+        ps[run] = [one.p for one in m.paired_bootstrap(Y, *tops, 5, metrics=["P", "macro-F1"], samples=100)]
+    few, half = (ps < 0.1).mean(axis=0), (ps < 0.5).mean(axis=0)
+    assert (few < 0.2).all(), ps
+    assert (np.abs(half - 0.5) < 0.17).all(), ps
+
+
+# ---------------------------------------------------------------- Poisson weights
+
+
+def test_poisson_weights_have_the_poisson_law():
+    weights = poisson_weights(7, np.arange(2000), 500).astype(np.int64)
+    counts = np.bincount(weights.ravel(), minlength=9)
+    want = weights.size * stats.poisson(1).pmf(np.arange(9))
+    assert (np.abs(counts[:9] - want) < 5 * np.sqrt(want) + 1).all()
+    # Independent between rows, between samples, and between neighbours of either.
+    scaled = weights - 1.0
+    error = 1 / np.sqrt(weights.size)
+    assert abs(scaled.mean()) < 5 * error
+    assert abs((scaled**2).mean() - 1) < 5 * np.sqrt(3) * error
+    for one, other in ((scaled[1:], scaled[:-1]), (scaled[:, 1:], scaled[:, :-1]), (scaled[2:, 1:], scaled[:-2, :-1])):
+        assert abs((one * other).mean()) < 5 * error
+    assert abs(np.corrcoef(weights.sum(axis=0), poisson_weights(8, np.arange(2000), 500).sum(axis=0))[0, 1]) < 0.25
+
+
+@given(st.integers(0, 2**63 - 1), st.lists(st.integers(0, 2**40), max_size=30), st.integers(1, 9), st.integers(0, 30))
+def test_poisson_weights_do_not_depend_on_the_cutting(seed, rows, samples, cut):
+    whole = poisson_weights(seed, np.array(rows, np.int64), samples)
+    parts = [poisson_weights(seed, np.array(part, np.int64), samples) for part in (rows[:cut], rows[cut:])]
+    assert whole.shape == (len(rows), samples)
+    assert np.concatenate(parts).tobytes() == whole.tobytes()
+    assert poisson_weights(seed, np.array(rows, np.int64), samples + 3)[:, :samples].tobytes() == whole.tobytes()
+
+
+def mixed(x):
+    """The finaliser of SplitMix64, in whole numbers of any size."""
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) % 2**64
+    return x ^ (x >> 31)
+
+
+def test_poisson_weights_are_the_same_on_every_machine():
+    step = 0x9E3779B97F4A7C15
+    rows, seed = [0, 5, 2**33], 12
+    got = poisson_weights(seed, np.array(rows), 40)
+    for i, row in enumerate(rows):
+        base = mixed(mixed((seed + step) % 2**64) ^ mixed((row + step) % 2**64))
+        for s in range(40):
+            uniform = mixed((base + step * (s + 1)) % 2**64) / 2**64
+            assert got[i, s] == stats.poisson(1).ppf(uniform)
+
+
+def test_poisson_weights_do_not_depend_on_threads(monkeypatch):
+    found = set()
+    for count in ("1", "3"):
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        found.add(poisson_weights(1, np.arange(20_000), 3).tobytes())
+    assert len(found) == 1
+
+
+@pytest.mark.usefixtures("quiet")
+def test_nothing_of_the_caller_is_changed(twin):
+    Y, good, bad, _, w = twin
+    before = [part.tobytes() for part in (Y.data, Y.indices, Y.indptr, good.ids, bad.ids, w)]
+    m.paired_bootstrap(Y, good, bad, metrics=("PSP", "macro-F1"), samples=20, inverse_propensity=w)
+    m.macro_t_test(Y, good, bad, metrics=("PSP", "macro-F1", "P", "ECE"), inverse_propensity=w, samples=20)
+    assert [part.tobytes() for part in (Y.data, Y.indices, Y.indptr, good.ids, bad.ids, w)] == before
+
+
+Y2 = sp.csr_matrix(np.array([[1, 0, 1], [0, 1, 0]], np.float32))
+T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: m.macro_t_test(Y2, T2, T2.rows([0]), 1), "2 rows of Y"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 3), "2 places"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, metrics="macro-f1"), "did you mean 'macro-F1'"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, alternative="better"), "alternative"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, correction="bonferroni"), "correction"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, confidence=1), "confidence"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, more_than=0), "more_than"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, over="seen"), "over"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, metrics="binned macro-F1"), "label_counts must be given"),
+        (lambda: m.macro_t_test(Y2, T2, T2, 1, metrics="binned macro-F1", label_counts=[1]), "label_counts"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, alternative="better"), "alternative"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, correction="Holm"), "correction"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, method="percentile"), "method"),
+        (
+            lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics="coverage"),
+            "Y must have at least 8 rows to cut into parts",
+        ),
+        (lambda: m.confidence_intervals(Y2, T2, 1, metrics="ECE"), "scores must lie in"),
+        (lambda: m.holm([0.5, 1.1]), "p must lie in"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=("P", "p")), r"metrics must hold known names.*got 'p'"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=()), "metrics"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics="PSP"), "inverse_propensity must be given"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, samples=19), "samples"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, seed=-1), "seed"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, seed=0.5), "seed"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, confidence=95), "confidence"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 3), "2 places"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2.rows([0]), 1), "2 rows of Y"),
+        (lambda: m.paired_bootstrap(Y2[:0], T2.rows([]), T2.rows([]), 1), "at least one row"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+# ---------------------------------------------------------------- all pairs of several models
+
+
+def test_all_pairs_at_once_are_the_intervals_and_pairs_one_by_one(twin):
+    Y, good, bad, _, w = twin
+    tops = {"good": good, "bad": bad, "first": good.head(5).rows(np.arange(len(good))[::-1])}
+    about = {"metrics": ["P", "PSP@3", "macro-F1@5", "ECE@5"], "inverse_propensity": w, "samples": 40}
+    found = m.compare_all(Y, tops, (1, 5), **about)
+    assert list(found.pairs) == [("good", "bad"), ("good", "first"), ("bad", "first")]
+    for name, top in tops.items():
+        assert found.intervals[name] == m.confidence_intervals(Y, top, (1, 5), **about)
+    alone = {pair: m.paired_bootstrap(Y, *(tops[name] for name in pair), (1, 5), **about) for pair in found.pairs}
+    for at in range(len(alone["good", "bad"])):
+        adjusted = m.holm([outcomes[at].p for outcomes in alone.values()])
+        for (pair, outcomes), p in zip(alone.items(), adjusted, strict=True):
+            assert found.pairs[pair][at] == replace(outcomes[at], p_adjusted=float(p))
+
+
+def test_several_seeds_are_their_mean_in_each_draw_and_part(twin):
+    Y, good, bad, _, _ = twin
+    about = {"metrics": ["P@1", "coverage@5"], "samples": 60}
+    found = m.compare_all(Y, {"both": [good, bad], "good": good}, **about)
+    a, b = (xc.evaluate(Y, top, metrics=about["metrics"])["value"] for top in (good, bad))
+    assert [one.value for one in found.intervals["both"]] == pytest.approx(((a + b) / 2).tolist(), abs=1e-15)
+    # The mean of a seed with itself is that seed; what differs from good is half of what bad differs.
+    assert m.compare_all(Y, {"both": [good, good]}, **about).intervals["both"] == found.intervals["good"]
+    half = [one.difference for one in m.paired_bootstrap(Y, bad, good, **about)]
+    assert [one.difference for one in found.pairs["both", "good"]] == pytest.approx([x / 2 for x in half], abs=1e-15)
+
+
+def test_one_model_has_no_pair_and_no_model_is_refused(twin):
+    Y, good, *_ = twin
+    assert m.compare_all(Y, {"good": good}, 1, samples=20).pairs == {}
+    for tops in ({}, {"good": []}):
+        with pytest.raises(ArgumentError, match="tops must hold"):
+            m.compare_all(Y, tops, 1)
+
+
+def test_students_t_of_five_runs():
+    assert significance.t_p_value(2.0, 4) == pytest.approx(stats.t.sf(2.0, 4) * 2, abs=1e-9)
+    assert significance.t_reach(0.95, 4) == pytest.approx(stats.t.ppf(0.975, 4), abs=1e-9)

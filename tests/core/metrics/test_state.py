@@ -1,0 +1,535 @@
+"""One mergeable state: the same bits for any cutting, order, tree of merges, threads and processes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from tests import naive
+from tests.refused import damaged, refused
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.folds.rows import poisson_weights
+from xcrepro.core.metrics import registry, state
+
+N_LABELS = 40
+EVERYTHING = [*registry.METRICS]
+SCORES = {
+    "spread": lambda rng, shape: rng.random(shape),
+    "equal": lambda rng, shape: np.full(shape, 0.3),
+    "one cell": lambda rng, shape: 0.5 + rng.integers(0, 9, shape) * 2.0**-24,
+    "subnormal": lambda rng, shape: rng.integers(0, 5, shape) * 1e-45,
+    "0 and 1": lambda rng, shape: rng.integers(0, 2, shape).astype(float),
+}
+
+
+def rows(seed: int, n: int = 60, scores: str = "spread", k: int = 5):
+    """Truth, predictions with probabilities and absent places, weights, train counts, complete counts."""
+    rng = np.random.default_rng(seed)
+    Y = sp.csr_matrix(rng.random((n, N_LABELS)) < 0.1)
+    said = SCORES[scores](rng, (n, N_LABELS)).astype(np.float32)
+    said[rng.random(said.shape) < 0.3] = -np.inf
+    top = xc.TopK.from_scores(said, k)
+    return Y, top, 1 + 20 * rng.random(N_LABELS), rng.integers(0, 1200, N_LABELS), np.diff(Y.indptr) + 1.5
+
+
+def empty(w, counts, metrics=None, ks=(1, 3, 5), **options) -> xc.State:
+    return xc.State(ks, EVERYTHING if metrics is None else metrics, w, counts, **options)
+
+
+def bits(found: xc.State, tmp_path) -> tuple[bytes, bytes]:
+    found.save(tmp_path / "state.npz")
+    return found.compute()["value"].to_numpy().tobytes(), (tmp_path / "state.npz").read_bytes()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**31), kind=st.sampled_from([*SCORES]), exact=st.booleans())
+def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, exact, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("state")
+    Y, top, w, counts, n_relevant = rows(seed, scores=kind)
+    rng = np.random.default_rng(seed)
+    whole = empty(w, counts, exact=exact).update(Y, top, 0, n_relevant)
+    cuts = [0, *np.sort(rng.integers(0, 61, rng.integers(0, 9))).tolist(), 60]
+    parts = []
+    for low, high in itertools.pairwise(cuts):
+        some = slice(low, high)
+        target = parts[0] if parts and rng.random() < 0.3 else empty(w, counts, exact=exact)
+        target.update(Y[some], top.rows(some), low, n_relevant[some])
+        parts += [target] if target not in parts else []
+    while len(parts) > 1:
+        one = parts.pop(int(rng.integers(len(parts))))
+        parts[int(rng.integers(len(parts)))].merge(one)
+    assert bits(parts[0], tmp_path) == bits(whole, tmp_path)
+    again = xc.State.load(tmp_path / "state.npz")
+    assert bits(again, tmp_path) == bits(whole, tmp_path)
+
+
+def test_it_is_what_evaluate_and_calibration_table_give():
+    Y, top, w, counts, _ = rows(1)
+    found = xc.State((1, 3, 5), None, w, counts).update(Y, top).compute()
+    assert found.equals(xc.evaluate(Y, top, inverse_propensity=w, label_counts=counts))
+    names = registry.names("pairs", "scores")
+    found = xc.State((1, 5), names, exact=True).update(Y, top).compute()
+    assert found.equals(xc.metrics.calibration_table(Y, top, (1, 5)))
+    assert found.equals(xc.evaluate(Y, top, (1, 5), metrics=names))
+
+
+def test_the_oracles_agree_on_the_streamed_result():
+    Y, top, w, *_ = rows(2)
+    truth = [set(Y[i].indices.tolist()) for i in range(60)]
+    ranking = [[label for label in row if label >= 0] for row in top.ids.tolist()]
+    found = xc.State((3,), ["P", "nDCG", "AP", "PSP", "macro-F1", "coverage"], w)
+    for low in (40, 0, 20):
+        found.update(Y[low : low + 20], top.rows(slice(low, low + 20)), low)
+    want = [
+        naive.precision(truth, ranking, 3),
+        naive.ndcg(truth, ranking, 3),
+        naive.average_precision(truth, ranking, 3),
+        naive.psp(truth, ranking, 3, w),
+    ]
+    assert found.compute()["value"][:4].tolist() == pytest.approx(want, abs=1e-13)
+
+
+def _block(low: int) -> xc.State:
+    Y, top, w, counts, n_relevant = rows(3)
+    some = slice(low, low + 15)
+    return empty(w, counts).update(Y[some], top.rows(some), low, n_relevant[some])
+
+
+def test_states_of_other_processes_merge_to_the_same_bits(tmp_path):
+    Y, top, w, counts, n_relevant = rows(3)
+    whole = empty(w, counts).update(Y, top, 0, n_relevant)
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        parts = [*pool.map(_block, [45, 0, 30, 15])]
+    merged = empty(w, counts)
+    for part in parts:
+        merged.merge(part)
+    assert bits(merged, tmp_path) == bits(whole, tmp_path)
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_any_number_of_threads(threads, monkeypatch):
+    Y, top, w, counts, n_relevant = (np.vstack([part] * 700) if i == -1 else part for i, part in enumerate(rows(4, 60)))
+    Y, n_relevant = sp.vstack([Y] * 700).tocsr(), np.tile(n_relevant, 700)
+    top = xc.TopK(np.tile(top.ids, (700, 1)), np.tile(top.scores, (700, 1)), N_LABELS)
+    monkeypatch.setenv("XCREPRO_THREADS", "1")
+    metrics = [name for name in EVERYTHING if name != "coverage (reachable)"]
+    want = empty(w, counts, metrics).update(Y, top, 0, n_relevant).compute()
+    monkeypatch.setenv("XCREPRO_THREADS", threads)
+    assert empty(w, counts, metrics).update(Y, top, 0, n_relevant).compute().equals(want)
+
+
+def test_pickle_keeps_it_whole(tmp_path):
+    Y, top, w, counts, n_relevant = rows(5)
+    found = empty(w, counts).update(Y, top, 7, n_relevant)
+    assert bits(pickle.loads(pickle.dumps(found)), tmp_path) == bits(found, tmp_path)
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_names_with_a_k_of_their_own():
+    Y, top, *_ = rows(6)
+    found = xc.evaluate(Y, top, metrics=["P@1", "nDCG@5", "P@4", "ECE@5", "macro-F1"])
+    at = [("P", 1), ("P", 4), ("nDCG", 5), ("ECE", 5), *(("macro-F1", k) for k in (1, 3, 5))]
+    assert [*zip(found["metric"], found["k"], strict=True)] == at
+    assert found["value"][1] == xc.metrics.precision(Y, top, 4)[0]
+    assert found["value"][3] == xc.metrics.ece(Y, top, 5) == xc.metrics.ece(*xc.metrics.pairs(Y, top, 5))
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ("NDCG@5", "did you mean 'nDCG@5'"),
+        ("N@3", "did you mean 'nDCG@3'"),
+        ("Cov", "did you mean 'coverage'"),
+        ("psndcgg", "did you mean 'PSnDCG'"),
+        (["P", "P@3"], "must name P@3 once"),
+        ("P@0", "k, 1 or more"),
+        ("P@", "k, 1 or more"),
+        ("P@1.5", "k, 1 or more"),
+        ([], "one or more; got none"),
+        ([3], "known names"),
+        ("binned macro-F1@5", "label_counts must be given"),
+        ("PSP@5", "inverse_propensity must be given"),
+    ],
+)
+def test_what_cannot_be_computed_is_named(metrics, message):
+    with pytest.raises(ArgumentError, match=message):
+        xc.State((1, 3), metrics)
+
+
+def test_every_metric_has_what_the_documentation_shows():
+    table = registry.table()
+    assert table["metric"].tolist() == EVERYTHING
+    assert table["source"].str.len().min() > 3
+    assert set(table["better"]) <= {"higher", "lower", ""}
+    assert set(table["unit"]) <= {"fraction", "labels", "nats", "pairs"}
+    assert all(xc.metrics.METRICS[name].name == name for name in EVERYTHING)
+    assert registry.codes()["ndcg"] == registry.codes()["n"] == "N"
+    assert "abandonment" not in registry.codes()  # evaluate's is one minus what coverage prints
+
+
+def test_better_and_unit_are_true():
+    """A perfect prediction beats a random one wherever the list says which way."""
+    rng = np.random.default_rng(8)
+    Y = sp.csr_matrix(rng.random((300, N_LABELS)) < 0.1)
+    w, counts = np.full(N_LABELS, 2.0), np.full(N_LABELS, 5)
+    n = np.diff(Y.indptr).astype(float)
+    good = xc.TopK.from_scores(np.clip(Y.toarray() * 0.98 + 0.01, 0, 1) - 1e-4 * rng.random(Y.shape), 5)
+    bad = xc.TopK.from_scores(rng.random(Y.shape), 5)
+    tables = [xc.State(5, EVERYTHING, w, counts).update(Y, top, n_relevant=n).values() for top in (good, bad)]
+    for name, value in tables[0].items():
+        if name in ("ECE over", "ECE under"):  # halves of it: one falls as the other rises
+            continue
+        metric = registry.METRICS["binned macro-F1" if name.startswith("macro-F1 (") else name]
+        sign = {"higher": 1, "lower": -1, "": 0}[metric.better]
+        assert sign * (value[0] - tables[1][name][0]) >= 0, name
+        unbiased = name.startswith(("PS-", "within")) or "bare" in name or "printed" in name
+        if metric.unit == "fraction" and not unbiased:
+            assert 0 <= value[0] <= 1, name
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def merged(**other):
+    Y, top, w, *_ = rows(9)
+    options = {"ks": (1, 3), "metrics": ["P", "PSP"], "inverse_propensity": w, "bins": 10} | other
+    return xc.State((1, 3), ["P", "PSP"], w).update(Y, top, 0).merge(xc.State(**options).update(Y, top, 60))
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"ks": (1, 5)}, r"metrics \[.*'PSP@3'\] .*'PSP@5'\]"),
+        ({"inverse_propensity": np.full(N_LABELS, 2.0)}, "inverse_propensity [0-9a-f]{16} .*[0-9a-f]{16}"),
+        ({"bins": 15}, "bins 10 .*15"),
+        ({"exact": True}, "exact False .*True"),
+    ],
+)
+def test_states_of_other_options_are_refused(other, message):
+    with pytest.raises(ArgumentError, match=message):
+        merged(**other)
+
+
+def test_merging_leaves_the_other_as_it_is(tmp_path):
+    Y, top, w, counts, n_relevant = rows(10)
+    one, other = (
+        empty(w, counts).update(Y[s], top.rows(s), s.start, n_relevant[s]) for s in (slice(0, 20), slice(20, 60))
+    )
+    before = bits(other, tmp_path)
+    one.merge(other)
+    one.update(Y, top, 100, n_relevant)
+    assert bits(other, tmp_path) == before
+
+
+def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
+    Y, top, *_ = rows(11)
+    wide = sp.hstack([Y, sp.csr_matrix((60, 1))]).tocsr()
+    more = xc.TopK(top.ids, top.scores, N_LABELS + 1)
+    one = xc.State(1, "P").update(Y, top)
+    with pytest.raises(ArgumentError, match="40 labels"):
+        one.update(wide, more)
+    with pytest.raises(ArgumentError, match=r"n_labels 40 .* 41 "):
+        one.merge(xc.State(1, "P").update(wide, more))
+    with pytest.raises(ArgumentError, match="a State"):
+        one.merge({})
+    one.save(tmp_path / "a.npz")
+    monkeypatch.setattr("xcrepro.core.metrics.state.__version__", "9.9")
+    with pytest.raises(DataError, match=r"of version 9\.9"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+def test_a_row_twice_is_refused_unless_allowed():
+    Y, top, *_ = rows(12)
+    one = xc.State(1, "P").update(Y, top, 100).update(Y, top, 0)
+    for first, both in ((0, "0 to 59"), (59, "59 to 59"), (41, "41 to 59"), (130, "130 to 159")):
+        with pytest.raises(ArgumentError, match=f"rows {both} "):
+            one.update(Y, top, first)
+    with pytest.raises(ArgumentError, match="rows 100 to 159 "):
+        one.merge(xc.State(1, "P").update(Y, top, 100))
+    assert one.n_rows == 120
+    one.update(Y[:40], top.rows(slice(0, 40)), 60)
+    assert one.n_rows == 160
+    assert xc.State(1, "P", allow_repeats=True).update(Y, top, 0).update(Y, top, 0).n_rows == 120
+
+
+def test_no_rows_in_a_block_is_fine_in_all_an_error(tmp_path):
+    Y, top, *_ = rows(13)
+    none = slice(0, 0)
+    nothing = xc.State((1, 3), ["P", "coverage", "ECE"]).update(Y[none], top.rows(none), 5)
+    with pytest.raises(ArgumentError, match="one row"):
+        nothing.compute()
+    assert nothing.merge(xc.State((1, 3), ["P", "coverage", "ECE"]).update(Y, top, 0)).n_rows == 60
+    fresh = xc.State((1, 3), ["P", "coverage", "ECE"])
+    fresh.save(tmp_path / "empty.npz")
+    assert xc.State.load(tmp_path / "empty.npz").update(Y, top).compute().equals(nothing.compute())
+
+
+@pytest.mark.parametrize("what", ["scores", "n_relevant", "k"])
+def test_a_refused_block_changes_nothing(what, tmp_path):
+    Y, top, w, counts, n_relevant = rows(14)
+    found = empty(w, counts).update(Y, top, 0, n_relevant)
+    before = bits(found, tmp_path)
+    if what == "scores":
+        scores = top.scores.copy()
+        scores[50, 0] = 1.5
+        bad = Y, xc.TopK(top.ids.copy(), scores, N_LABELS), 60, n_relevant
+        message = r"scores must lie in \[0, 1\]; got 1.5 at row 110, place 0"
+    elif what == "n_relevant":
+        bad, message = (Y, top, 60), "n_relevant must be given"
+    else:
+        bad, message = (Y, top.head(3), 60, n_relevant), "must not exceed the 3 places"
+    with pytest.raises(ArgumentError, match=message):
+        found.update(*bad)
+    assert bits(found, tmp_path) == before
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_missing_or_foreign_file_is_named(tmp_path):
+    with pytest.raises(DataMissing, match="no-such"):
+        xc.State.load(tmp_path / "no-such.npz")
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    with damaged("other.npz", match="header"):
+        xc.State.load(tmp_path / "other.npz")
+    with pytest.raises(ArgumentError, match=r"\.npz"):
+        xc.State(1, "P").save(tmp_path / "state.txt")
+
+
+def test_a_damaged_file_never_gives_another_result(tmp_path):
+    Y, top, w, counts, n_relevant = rows(15)
+    found = empty(w, counts).update(Y, top, 0, n_relevant)
+    found.save(tmp_path / "good.npz")
+    want, good = found.compute(), (tmp_path / "good.npz").read_bytes()
+    rng, refused = np.random.default_rng(0), 0
+    for _ in range(120):
+        bad = bytearray(good)
+        if rng.random() < 0.3:
+            bad = bad[: rng.integers(len(bad))]
+        else:
+            for place in rng.integers(0, len(bad), rng.integers(1, 4)):
+                bad[place] ^= 1 << rng.integers(8)
+        (tmp_path / "bad.npz").write_bytes(bytes(bad))
+        try:
+            assert xc.State.load(tmp_path / "bad.npz").compute().equals(want)
+        except DataError:
+            refused += 1
+    assert refused > 60
+
+
+@pytest.mark.parametrize("array", ["inverse_propensity", "label_counts"])
+def test_weights_of_another_state_are_not_those_of_its_header(array, tmp_path):
+    """The file is whole, its checksums fit; the sums in it were weighted otherwise."""
+    arrays = saved(tmp_path / "a.npz")
+    np.savez(tmp_path / "a.npz", **resealed(arrays | {array: arrays[array] + 1}))
+    with damaged("a.npz", match="belong"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+def stored(path) -> dict:
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
+def saved(path, **how) -> dict:
+    """The arrays of a file with a state of everything."""
+    Y, top, w, counts, n_relevant = rows(16)
+    empty(w, counts).update(Y, top, 0, n_relevant).save(path, **how)
+    return stored(path)
+
+
+def resealed(arrays: dict) -> dict:
+    """What another hand would write: the digest is that of the changed arrays."""
+    return state._sealed(json.loads(arrays["header"].tobytes()), arrays)
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_no_number_of_a_file_can_change_unseen(compress, tmp_path):
+    """Archives that are whole, with other numbers in one array or in the header."""
+    arrays = saved(tmp_path / "a.npz", compress=compress)
+    header = json.loads(arrays["header"].tobytes())
+    assert resealed(arrays)["header"].tolist() == arrays["header"].tolist()
+    for name in arrays.keys() - {"header"}:
+        data = bytearray(arrays[name].tobytes())
+        for place in sorted({0, len(data) // 2, len(data) - 1} if data else ()):
+            data[place] ^= 1
+            changed = np.frombuffer(bytes(data), arrays[name].dtype).reshape(arrays[name].shape)
+            np.savez(tmp_path / "b.npz", **arrays | {name: changed})
+            with damaged("b.npz", match="another content"):
+                xc.State.load(tmp_path / "b.npz")
+            data[place] ^= 1
+    for name in header.keys() - {"format", "version"}:
+        said = json.dumps(header | {name: "0"}).encode()
+        np.savez(tmp_path / "b.npz", **arrays | {"header": np.frombuffer(said, np.uint8)})
+        with damaged("b.npz", match="another content"):
+            xc.State.load(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("metric", ["P", "R", "nDCG", "PSP", "abandonment"])
+def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
+    Y, top, w, *_ = rows(16)
+    made = xc.State((1, 3), metric, w if metric == "PSP" else None).update(Y, top)
+    fold = made._folds["rows"]
+    of_hits = np.repeat(fold.columns == fold.columns[0], 2) if metric == "PSP" else np.ones(2, bool)
+    sums = fold._sums
+    sums._totals[of_hits] *= -30 if metric == "abandonment" else 30
+    made.save(tmp_path / "a.npz")
+    with damaged("a.npz", match=rf"{metric}@[13] = .* share"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("samples", 10**9), ("samples", 2**40), ("n_labels", 2**40), ("bins", 2**40)]
+)
+def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
+    Y, top, *_ = rows(16)
+    xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).update(Y, top, 0).save(tmp_path / "a.npz")
+    arrays = stored(tmp_path / "a.npz")
+    header = json.loads(arrays["header"].tobytes()) | {name: value}
+    np.savez(tmp_path / "a.npz", **state._sealed(header, arrays))
+    with damaged("a.npz", match="cannot be"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+def test_a_file_from_before_digests_is_refused_with_what_to_do(tmp_path):
+    Y, top, *_ = rows(16)
+    xc.State(1, "P").update(Y, top).save(tmp_path / "a.npz")
+    arrays = stored(tmp_path / "a.npz")
+    header = {**json.loads(arrays["header"].tobytes()), "format": "xcrepro state 1"}
+    del header["sha256"]
+    np.savez(tmp_path / "a.npz", **arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
+    with damaged("a.npz", match="state 1 .*again"):
+        xc.State.load(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("array", ["rows.sums", "rows.n_rows", "pairs.count", "pairs.score", "pairs.dtype", "header"])
+@pytest.mark.parametrize("how", ["missing", "dtype", "shape", "negative"])
+def test_arrays_that_cannot_be_are_named(array, how, tmp_path):
+    arrays = saved(tmp_path / "a.npz")
+    if how == "missing":
+        del arrays[array]
+    elif how == "dtype":
+        arrays[array] = arrays[array].astype("f4") if arrays[array].dtype.kind != "U" else np.array("f16")
+    elif how == "shape":
+        arrays[array] = np.stack([arrays[array]] * 2)
+    else:
+        if arrays[array].dtype.kind == "U" or array in ("header", "rows.sums"):
+            pytest.skip("has no sign")
+        arrays[array] = arrays[array] - 10**6
+    for same_digest in (True, False):
+        np.savez(tmp_path / "b.npz", **(arrays if same_digest or array == "header" else resealed(arrays)))
+        with damaged("b.npz"):
+            xc.State.load(tmp_path / "b.npz")
+
+
+def test_of_an_iterable_needs_no_top():
+    Y, top, *_ = rows(17)
+    blocks = ((Y[i : i + 7], top.rows(slice(i, i + 7))) for i in range(0, 60, 7))
+    assert state.of(blocks, metrics=["P", "smECE"]).compute().equals(state.of(Y, top, metrics=["P", "smECE"]).compute())
+    with refused("top"):
+        state.of(Y, metrics="P")
+
+
+# ---------------------------------------------------------------- calibration and intervals
+
+
+def test_cross_fitting_from_counts_is_that_of_the_pairs():
+    Y, top, *_ = rows(18, n=200)
+    names = ["ECE@5", "ACE@5", "Brier@5", "NLL@5", "P@5"]
+    parts = [xc.State(5, names, exact=True, n_rows=200, folds=7) for _ in range(3)]
+    for part, some in zip(parts, (slice(130, 200), slice(0, 55), slice(55, 130)), strict=True):
+        part.update(Y[some], top.rows(some), some.start)
+    merged = parts[0].merge(parts[1]).merge(parts[2])
+    for method in ("isotonic", "platt", "beta"):
+        want = xc.calibrate.cross_fit(top.scores, Y.toarray()[np.arange(200)[:, None], top.ids], method, folds=7)
+        present = top.ids >= 0
+        pairs = want[present], (Y.toarray()[np.arange(200)[:, None], top.ids] > 0)[present]
+        found = merged.calibrated(method).set_index("metric")["value"]
+        assert found.index.tolist() == ["ECE", "ACE", "Brier", "NLL"]
+        for name, metric in (("ECE", "ece"), ("ACE", "ace"), ("Brier", "brier"), ("NLL", "nll")):
+            assert found[name] == pytest.approx(getattr(xc.metrics, metric)(*pairs), abs=1e-12), (method, name)
+        again = merged.cross_fit(5, method).predict(top.scores[130:], 130)
+        assert again[present[130:]].tolist() == want[130:][present[130:]].tolist()
+    isotonic = xc.calibrate.Isotonic().fit_counts(*merged.scores(5).runs())
+    assert isotonic.predict(top.scores)[present].tolist() == (
+        xc.calibrate.Isotonic().fit(top.scores, Y.toarray()[np.arange(200)[:, None], top.ids]).predict(top.scores)
+    )[present].tolist()  # fmt: skip
+
+
+def test_the_grid_stays_within_its_bounds_and_its_memory():
+    rng = np.random.default_rng(19)
+    names = ["ACE", "smECE", "Brier"]
+    grid, exact = xc.State((1, 5), names), xc.State((1, 5), names, exact=True)
+    for _ in range(6):
+        said = rng.random((2000, 30))
+        Y, top = sp.csr_matrix(rng.random(said.shape) < said**2), xc.TopK.from_scores(said, 5)
+        grid.update(Y, top)
+        exact.update(Y, top)
+    bounds = grid.bounds().set_index(["metric", "k"])["value"]
+    one, other = (state.compute().set_index(["metric", "k"])["value"] for state in (grid, exact))
+    for name in ("ACE", "smECE"):
+        for k in (1, 5):
+            assert abs(one[name, k] - other[name, k]) <= bounds[name, k] < 2e-4
+    assert (one["Brier"] == other["Brier"]).all()
+    assert (exact.bounds()["value"] == 0).all()
+
+
+def test_intervals_merge_as_all_else_does(tmp_path):
+    Y, top, w, *_ = rows(20, n=120)
+    options = {"inverse_propensity": w, "samples": 200, "seed": 3}
+    names = ["P", "PSP@3", "nDCG@5", "coverage"]
+    whole = xc.State((1, 5), names, **options).update(Y, top, 0)
+    one, other = (
+        xc.State((1, 5), names, **options).update(Y[s], top.rows(s), s.start) for s in (slice(70, 120), slice(0, 70))
+    )
+    merged = one.merge(other)
+    assert merged.intervals().equals(whole.intervals())
+    assert bits(merged, tmp_path) == bits(whole, tmp_path)
+    assert xc.State.load(tmp_path / "state.npz").intervals(0.9).equals(whole.intervals(0.9))
+    found = whole.intervals()
+    assert found["metric"].tolist() == ["P", "P", "PSP", "nDCG"]
+    # the samples are those of rows copied as often as their weights say
+    times = poisson_weights(3, np.arange(120), 200)
+    drawn = [
+        xc.metrics.precision(Y[rows], top.rows(rows), 5)[0]
+        for s in range(200)
+        for rows in [np.repeat(np.arange(120), times[:, s])]
+    ]
+    assert found[["low", "high"]].iloc[1].tolist() == pytest.approx(
+        np.quantile(drawn, [0.025, 0.975]).tolist(), abs=1e-12
+    )
+    usual = xc.metrics.confidence_intervals(Y, top, 5, metrics="P", samples=1000)[0]
+    assert found["high"][1] - found["low"][1] == pytest.approx(usual.high - usual.low, rel=0.35)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda Y, top: xc.State(1, "coverage", samples=50), "samples .*sums"),
+        (lambda Y, top: xc.State(1, "P", samples=50).update(Y, top), "first_row .*samples"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).intervals(), "samples .*front"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top), "first_row .*cross-fitting"),
+        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top, 1), "block's 60 rows"),
+        (lambda Y, top: xc.State(1, "ACE").update(Y, top).cross_fit(1), "n_rows .*front"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).scores(1), "keeps .*scores"),
+        (lambda Y, top: xc.State(1, "ACE").update(Y, top).scores(2), "k must"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).counts(), "label-wise"),
+        (lambda Y, top: xc.State(1, "ACE").bounds(), "one row"),
+    ],
+)
+def test_what_was_not_kept_is_named(call, message):
+    Y, top, *_ = rows(21)
+    with pytest.raises(ArgumentError, match=message):
+        call(Y, top)

@@ -1,0 +1,338 @@
+"""Labels for macro averages and mixes: against counting by hand, all choices of tiny instances, and at the edges."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from tests import naive
+from tests.core.test_decide import cases, labels_of, miss, to_csr
+from xcrepro.core import decide
+from xcrepro.core.errors import ArgumentError
+
+MIXES = ["P", "macro-P", "macro-R", "macro-F1", "coverage", "0.5 P + 0.5 macro-F1", "0.25 coverage + 0.75 macro-P"]
+
+
+# ---------------------------------------------------------------- oracle: rows are dicts {label: probability}
+
+
+def terms_of(mix):
+    """{name: weight}."""
+    found = {}
+    for term in mix.split("+"):
+        *weight, name = term.split()
+        found[name] = found.get(name, 0) + Fraction(weight[0] if weight else 1)
+    return found
+
+
+def naive_utility(rows, chosen, n_labels, k, mix):
+    """Label by label from the definitions; ``chosen``: a list of labels a row."""
+    total = {name: 0 for name in decide.MIXED}
+    for label in range(n_labels):
+        hits = sum(row[label] for row, labels in zip(rows, chosen, strict=True) if label in labels)
+        n, m = sum(label in labels for labels in chosen), sum(row.get(label, 0) for row in rows)
+        total["P"] += hits * n_labels / Fraction(k * len(rows))
+        total["macro-P"] += hits / n if n else 0
+        total["macro-R"] += hits / m if m else 0
+        total["macro-F1"] += 2 * hits / (n + m) if n + m else 0
+        total["coverage"] += 1 - miss(rows, dict(enumerate(chosen)), label)
+    return sum(weight * total[name] for name, weight in terms_of(mix).items()) / n_labels
+
+
+def every_choice(row, k):
+    return itertools.combinations(sorted(row), min(k, len(row)))
+
+
+def drawn(seed, n=3, n_labels=4):
+    """Rows of all labels, probabilities without ties, of a tail by chance."""
+    rng = np.random.default_rng(seed)
+    return rng.random((n, n_labels)) ** rng.integers(1, 4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from(MIXES), st.randoms())
+def test_the_utility_is_that_of_the_definitions(case, mix, random):
+    rows, n_labels, k, order = case
+    eta = to_csr(rows, n_labels, rng=random)
+    top = decide.greedy_coverage(eta, k, 0.25, order=order)
+    want = [
+        float(naive_utility(rows, [labels[:j] for labels in labels_of(top)], n_labels, j, mix)) for j in range(1, k + 1)
+    ]
+    np.testing.assert_allclose(decide.expected_utility(eta, top, mix, range(1, k + 1)), want, rtol=1e-13, atol=1e-15)
+    assert decide.expected_utility(eta, top, mix).tolist() == decide.expected_utility(eta, top, mix, k).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from(MIXES), st.integers(0, 3))
+def test_no_row_can_do_better_alone_and_the_top_k_is_never_better(case, mix, seed):
+    """Every other choice of one row, its others left as they are, has no larger utility."""
+    rows, n_labels, k, _ = case
+    eta = to_csr(rows, n_labels, np.float64)
+    top = decide.maximise(eta, k, mix, passes=100, tolerance=0, seed=seed)
+    chosen = labels_of(top)
+    reached = float(naive_utility(rows, chosen, n_labels, k, mix))
+    for i, row in enumerate(rows):
+        assert len(set(chosen[i])) == min(k, len(row))
+        assert set(chosen[i]) <= set(row)
+        for other in every_choice(row, k):
+            changed = [*chosen[:i], list(other), *chosen[i + 1 :]]
+            assert float(naive_utility(rows, changed, n_labels, k, mix)) <= reached + 1e-12
+    assert reached >= decide.expected_utility(eta, decide.top_k(eta, k), mix)[0] - 1e-12
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_near_the_optimum_of_all_choices(mix):
+    """30 instances of 3 rows, 4 labels and 2 places, each with 216 choices: the ratio to the best of them."""
+    ratios = []
+    for seed in range(30):
+        dense = drawn(seed)
+        rows = [{label: Fraction(p) for label, p in enumerate(row)} for row in dense.tolist()]
+        found = decide.expected_utility(dense, decide.maximise(dense, 2, mix), mix)[0]
+        best = max(
+            float(naive_utility(rows, choice, 4, 2, mix))
+            for choice in itertools.product(itertools.combinations(range(4), 2), repeat=3)
+        )
+        ratios.append(found / best)
+    assert max(ratios) <= 1 + 1e-12
+    assert min(ratios) > (0.999 if mix == "P" else 0.8)
+    assert np.mean(ratios) > 0.98
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """500 rows of 30 random candidates among 300 labels, random probabilities without ties, unsorted."""
+    rng = np.random.default_rng(5)
+    labels = np.argsort(rng.random((500, 300)), axis=1)[:, :30]
+    values = (rng.random((500, 30)) ** 4).astype(np.float32)
+    return sp.csr_matrix((values.ravel(), labels.ravel().astype(np.int32), np.arange(0, 15_001, 30)), (500, 300))
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_more_passes_never_lower_the_utility(crowd, mix):
+    tops = {passes: decide.maximise(crowd, 3, mix, passes=passes, tolerance=0) for passes in (1, 2, 5, 99, 100)}
+    values = [decide.expected_utility(crowd, top, mix)[0] for top in [decide.top_k(crowd, 3), *tops.values()]]
+    assert (np.diff(values) >= -1e-12).all()
+    assert naive.same_bits(tops[99], tops[100])  # nothing changes any more
+    if mix == "P":
+        assert tops[1].ids.tolist() == decide.top_k(crowd, 3).ids.tolist()
+    else:
+        assert values[1] > values[0]
+
+
+def test_a_large_tolerance_ends_after_one_pass(crowd):
+    one = decide.maximise(crowd, 3, "macro-F1", passes=1)
+    assert naive.same_bits(decide.maximise(crowd, 3, "macro-F1", tolerance=1.0), one)
+    assert not naive.same_bits(decide.maximise(crowd, 3, "macro-F1"), one)
+
+
+def test_scores_are_what_a_label_adds(crowd):
+    """The last row to be decided: its gains are the differences in utility, the place left empty and filled."""
+    last = int(np.random.default_rng(0).permutation(500)[-1])
+    for mix in MIXES:
+        top = decide.maximise(crowd, 2, mix, tolerance=0, passes=3)
+        whole = decide.expected_utility(crowd, top, mix)[0]
+        for place in range(2):
+            ids = top.ids.copy()
+            ids[last, place], left = -1, ids[last, 1 - place]
+            ids[last] = left, -1
+            less = xc.TopK.from_ids(ids, n_labels=300)
+            assert whole - decide.expected_utility(crowd, less, mix)[0] == pytest.approx(
+                top.scores[last, place], rel=1e-4
+            )
+
+
+def test_macro_recall_is_weighted_by_the_positives(crowd):
+    """Its gains do not depend on other rows, so one pass is the best choice, that of ``weighted``."""
+    weights = 1 / np.bincount(crowd.indices, crowd.data, minlength=300)
+    assert decide.maximise(crowd, 3, "macro-R").ids.tolist() == decide.weighted(crowd, 3, weights).ids.tolist()
+
+
+def test_coverage_comes_near_many_passes_of_greedy(crowd):
+    greedy = decide.expected_coverage(crowd, decide.greedy_coverage(crowd, 3, passes=20), 3)
+    assert decide.expected_coverage(crowd, decide.maximise(crowd, 3, "coverage"), 3) >= 0.99 * greedy
+
+
+def test_a_mix_lies_between_its_ends(crowd):
+    ends = decide.top_k(crowd, 3), decide.maximise(crowd, 3, "macro-F1")
+    mixed = decide.maximise(crowd, 3, "0.5 P + 0.5 macro-F1")
+    for mix, (best, worst) in (("P", ends), ("macro-F1", ends[::-1])):
+        values = [decide.expected_utility(crowd, top, mix)[0] for top in (worst, mixed, best)]
+        assert values[0] < values[1] < values[2], mix
+
+
+# ---------------------------------------------------------------- rules for single rows
+
+
+def mixture_utility(eta, rule, mix, Y=None):
+    """The utility of the mixed counts, from each pure rule's choices."""
+    dense, truth = eta.toarray().astype(float), None if Y is None else Y.toarray()
+    value = dense if truth is None else truth
+    n, t, m = np.zeros(dense.shape[1]), np.zeros(dense.shape[1]), value.sum(axis=0)
+    for terms, share in zip(rule.terms, rule.weights, strict=True):
+        for i in range(dense.shape[0]):
+            labels = eta.indices[eta.indptr[i] : eta.indptr[i + 1]].tolist()
+            gain = {label: terms[label, 0] * dense[i, label] + terms[label, 1] for label in labels}
+            for label in naive.ranked(gain, rule.k):
+                n[label] += share
+                t[label] += share * value[i, label]
+    safe = np.where(n > 0, n, 1), np.where(m > 0, m, 1), np.where(n + m > 0, n + m, 1)
+    total = {
+        "P": t.sum() / (rule.k * dense.shape[0]),
+        "macro-P": (t / safe[0]).mean(),
+        "macro-R": (t / safe[1]).mean(),
+        "macro-F1": (2 * t / safe[2]).mean(),
+    }
+    return sum(float(weight) * total[name] for name, weight in terms_of(mix).items())
+
+
+@pytest.mark.parametrize("mix", ["P", "macro-P", "macro-R", "macro-F1", "0.5 P + 0.5 macro-F1"])
+@pytest.mark.parametrize("counted", [False, True])
+def test_frank_wolfe_climbs_and_says_what_it_reached(crowd, mix, counted):
+    rng = np.random.default_rng(2)
+    Y = sp.csr_matrix((rng.random(crowd.nnz) < crowd.data, crowd.indices, crowd.indptr), crowd.shape, dtype=np.float32)
+    Y = Y if counted else None
+    values = []
+    for iterations in (0, 1, 5, 30):
+        rule = decide.randomised(crowd, 3, mix, Y, iterations=iterations)
+        assert rule.weights.sum() == pytest.approx(1)
+        assert (rule.weights > 0).all()
+        assert len(rule.terms) == len(rule.weights) <= iterations + 1
+        assert rule.value == pytest.approx(mixture_utility(crowd, rule, mix, Y))
+        values.append(rule.value)
+    assert (np.diff(values) >= 0).all()
+    if mix == "P" and not counted:
+        assert len(rule.weights) == 1
+        assert rule.predict(crowd).ids.tolist() == decide.top_k(crowd, 3).ids.tolist()
+    elif mix != "P":
+        assert values[1] > values[0]
+
+
+def test_frank_wolfe_ends_where_a_step_adds_less_than_asked(crowd):
+    """A metric of fractions never rises by 1, so that the first rule stays; by less each time, it takes more steps."""
+    counts = [len(decide.randomised(crowd, 3, "macro-F1", tolerance=least).weights) for least in (1.0, 1e-3, 1e-6)]
+    assert counts[0] == 1
+    assert counts[0] < counts[1] < counts[2]
+
+
+def test_frank_wolfe_comes_near_the_ascent(crowd):
+    """Where rows are many its mixture loses little against the choice that sees all rows at once."""
+    for mix in ("macro-R", "macro-F1"):
+        ascent = decide.expected_utility(crowd, decide.maximise(crowd, 3, mix), mix)[0]
+        rule = decide.randomised(crowd, 3, mix)
+        assert 0.95 * ascent < rule.value <= 1.01 * ascent, mix
+        assert decide.expected_utility(crowd, rule.predict(crowd), mix)[0] > 0.9 * ascent
+
+
+def test_rows_draw_their_rule_by_its_weight():
+    terms = np.array([[[1.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
+    rule = decide.Randomised(terms, np.array([0.25, 0.75]), 1, 0.0)
+    eta = np.tile([0.9, 0.1], (20_000, 1))
+    ids = rule.predict(eta, seed=3).ids.ravel()
+    assert abs((ids == 0).mean() - 0.25) < 4 * (0.1875 / 20_000) ** 0.5
+    assert (
+        rule.predict(eta, seed=3).ids.ravel().tolist() == ids.tolist() != rule.predict(eta, seed=4).ids.ravel().tolist()
+    )
+    assert rule.predict(eta[:5], seed=3).ids.ravel().tolist() == ids[:5].tolist()
+
+
+def test_the_gradient_is_that_of_differences():
+    """Of the utility, in hits and in rows of one label, where there is more than one row."""
+    rng = np.random.default_rng(0)
+    n, m = rng.random(5) * 9 + 2, rng.random(5) * 9 + 2
+    t, ones, h = n * rng.random(5), np.ones(5), 1e-6
+    for mix in ("P", "macro-P", "macro-R", "macro-F1", "0.5 macro-P + 0.5 macro-F1"):
+        parts = decide._Candidates.of(np.ones((4, 5))).shares(decide._mix(mix), 2)
+        got = decide._gradient(n, t, m, parts)
+        for label in range(5):
+            e = h * (np.arange(5) == label)
+            for column, (up, down) in enumerate((((n, t + e), (n, t - e)), ((n + e, t), (n - e, t)))):
+                more, less = (decide.kernel.utility(*at, m, ones, parts) for at in (up, down))
+                assert got[label, column] == pytest.approx((more - less) / (2 * h), abs=1e-8)
+
+
+# ---------------------------------------------------------------- edges
+
+
+def test_ties_go_to_the_lowest_id():
+    eta = np.full((1, 4), 0.5)
+    for mix in MIXES:
+        assert decide.maximise(eta[:, ::-1], 2, mix).ids.tolist() == [[0, 1]]
+        shuffled = sp.csr_matrix((np.full(4, 0.5), [3, 1, 2, 0], [0, 4]), (1, 4))
+        assert decide.maximise(shuffled, 2, mix).ids.tolist() == [[0, 1]]
+
+
+def test_rows_must_take_k_labels_even_where_they_lose():
+    """A second label that is surely wrong lowers macro-precision where it is right elsewhere, and is taken all the same."""
+    top = decide.maximise(np.array([[1.0, 0.0], [0.0, 1.0]]), 2, "macro-P")
+    assert sorted(map(sorted, top.ids.tolist())) == [[0, 1], [0, 1]]
+    assert top.scores.min() < 0
+
+
+def test_no_rows_no_candidates():
+    for mix in MIXES:
+        assert decide.maximise(np.zeros((0, 5)), 2, mix).ids.shape == (0, 2)
+        empty = sp.csr_matrix((3, 5), dtype=np.float32)
+        assert decide.maximise(empty, 2, mix).ids.tolist() == [[-1, -1]] * 3
+    assert decide.randomised(empty, 2, "macro-F1").predict(empty).ids.tolist() == [[-1, -1]] * 3
+    with pytest.raises(ArgumentError, match="one row"):
+        decide.randomised(np.zeros((0, 5)), 2, "macro-F1")
+
+
+def test_the_number_of_threads_and_the_callers_arrays(crowd, monkeypatch):
+    parts = crowd.data, crowd.indices, crowd.indptr
+    copies = [part.copy() for part in parts]
+    eta = sp.vstack([crowd] * 80).tocsr()
+    found = []
+    for count in "1", "2":
+        monkeypatch.setenv("XCREPRO_THREADS", count)
+        rule = decide.randomised(eta, 3, "macro-F1", iterations=3)
+        tops = decide.maximise(eta, 3, "macro-F1", passes=2), rule.predict(eta, seed=1)
+        found.append(
+            [one.tobytes() for top in tops for one in (top.ids, top.scores)] + [rule.terms.tobytes(), rule.value]
+        )
+    assert found[0] == found[1]
+    decide.maximise(crowd, 3, "coverage")
+    assert all(part.tobytes() == copy.tobytes() for part, copy in zip(parts, copies, strict=True))
+
+
+ETA = np.array([[0.5, 0.25], [0.5, 0.25]])
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: decide.maximise(ETA + 0.6, 1, "P"), r"probabilities must lie in \[0, 1\]; got 1.1"),
+        (lambda: decide.maximise(ETA - 1, 1, "P"), r"probabilities must lie in \[0, 1\]"),
+        (lambda: decide.maximise(ETA, 0, "P"), "k must be a whole number"),
+        (lambda: decide.maximise(ETA, 1.0, "P"), "k must be a whole number"),
+        (lambda: decide.maximise(ETA, 1, "macro-f1"), "did you mean 'macro-F1'"),
+        (lambda: decide.maximise(ETA, 1, "0.5 P + 0.5 cover"), "did you mean 'coverage'"),
+        (lambda: decide.maximise(ETA, 1, ""), "metric must be one of"),
+        (lambda: decide.maximise(ETA, 1, None), "metric must be a metric's name or a mix"),
+        (lambda: decide.maximise(ETA, 1, "0.5 P + 0.4 macro-F1"), "weights that add up to 1; got .* adds up to 0.9"),
+        (lambda: decide.maximise(ETA, 1, "P + macro-F1"), "adds up to 2"),
+        (lambda: decide.maximise(ETA, 1, "1.5 P"), "weights from 0 to 1"),
+        (lambda: decide.maximise(ETA, 1, "half P + 0.5 macro-F1"), "weights from 0 to 1 .*; got 'half P'"),
+        (lambda: decide.maximise(ETA, 1, "nan P"), "weights from 0 to 1"),
+        (lambda: decide.maximise(ETA, 1, "P", passes=0), "passes must be a whole number"),
+        (lambda: decide.maximise(ETA, 1, "P", tolerance=-1), "tolerance must be"),
+        (lambda: decide.expected_utility(ETA, decide.top_k(ETA, 1), "P", 2), "1 places"),
+        (lambda: decide.expected_utility(ETA, ETA, "P"), "top must be a TopK"),
+        (lambda: decide.randomised(ETA, 1, "0.5 P + 0.5 coverage"), "metric must be without coverage"),
+        (lambda: decide.randomised(ETA, 0, "P"), "k must be a whole number"),
+        (lambda: decide.randomised(ETA, 1, "P", np.eye(3)), "2 rows|3 rows"),
+        (lambda: decide.randomised(ETA, 1, "P", iterations=-1), "iterations must be a whole number"),
+        (lambda: decide.randomised(ETA, 1, "P", tolerance=0), "tolerance must be"),
+        (lambda: decide.randomised(ETA, 1, "P").predict(ETA[:, :1]), "must have the 2 labels of the rule; got 1"),
+    ],
+)
+def test_arguments_are_checked(call, names):
+    with pytest.raises(ArgumentError, match=names):
+        call()

@@ -1,0 +1,354 @@
+"""Every notebook that takes a dataset, on stand-ins of all datasets: ``python -m tests.rehearsal [--minutes M] [WORD ...]``.
+
+The stand-ins (:mod:`tests.rehearsal.catalogue`) have the layout of their archives and come through ``fetch`` from a local
+server (:mod:`tests.rehearsal.doors`). Then each notebook runs on every dataset of its paper and on three of a kind that it has
+never seen: as it is, with one model, with two, and with a reader's predictions in place of the models. At last ``--record``
+runs in a clone, and the notebook as committed after it. WORDs choose runs by what is in their names.
+
+What the numbers are means nothing; that a run ends, or refuses in the words that ``REFUSES`` has, is what is tested, and that
+pandas and NumPy have nothing to warn of. A run is kept until something under it changes, so that a rehearsal can be stopped
+and goes on. ``build/rehearsal/report.md`` lists what ran, what failed, and what was left out and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from tests.rehearsal import catalogue, doors, standins
+from xcrepro.core import paths
+from xcrepro.core.data import load, registry
+from xcrepro.core.errors import XCError
+from xcrepro.core.predictions import TopK
+from xcrepro.repro import children, manifest, notebooks, runner, stamps
+
+PAPERS = ("jain16", "reeval", "calibration")
+"""Documents whose datasets are those of their tables of datasets; of all others EURLex-4K stands for."""
+REFUSES = {
+    "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
+    "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
+    "xcrepo/sample_score": "sample_score",
+}
+"""Notebooks that are about something that few datasets have, and what of theirs is missing."""
+DEFAULT_MINUTES = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A notebook on a dataset in one of its variants."""
+
+    entry: manifest.Entry
+    dataset: str
+    variant: str
+    values: dict
+    weight: int
+
+    @property
+    def name(self) -> str:
+        """Such as ``jain16/fig1_label_frequency eurlex-4k one``."""
+        return f"{self.entry.id} {self.dataset} {self.variant}"
+
+
+# ---------------------------------------------------------------- the data
+
+
+def prepare(home: Path) -> None:
+    """Fetch a stand-in of every dataset into ``home/cache``, through the doors in turn, and write strangers and predictions."""
+    mark = home / "prepared"
+    digest = hashlib.sha256(
+        b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    ).hexdigest()
+    if mark.is_file() and mark.read_text() == digest:
+        return
+    cache = home / "cache" / "datasets"
+    for old in (cache, home / "strangers", home / "predictions"):
+        shutil.rmtree(old, ignore_errors=True)
+    cache.mkdir(parents=True)
+    ways = [way for way in doors.WAYS if way != "page"]
+    for number, (name, shape) in enumerate(catalogue.shapes().items()):
+        archive = standins.archive(name, shape)
+        if "key" not in registry.get(name).archive:
+            (cache / f"{name}.zip").write_bytes(archive)  # as its reader would save it
+            load.fetch(name, progress=False)
+            continue
+        through(name, archive, ways[number % len(ways)])
+    for folder in catalogue.strangers(home / "strangers"):
+        ds = load.load(folder.name, folder)
+        given(home / "predictions" / folder.name, ds.test.Y)
+    for name in catalogue.shapes():
+        given(home / "predictions" / name, load.load(name).test.Y)
+    mark.write_text(digest)
+
+
+def through(name: str, archive: bytes, way: str) -> None:
+    """Fetch an archive through one of the doors; what must be refused is, and nothing of it stays."""
+    home = paths.cache_dir() / "datasets"
+    if way == "broken":  # what came before the break must be more than the client takes at once
+        archive = standins.padded(archive, 3 << 20)
+    with doors.serving({name: archive}, "page"):
+        refused(name, "an error page")
+    with doors.serving({name: archive}, "direct" if way == "changed" else way) as server:
+        load.fetch(name, progress=False)
+    if way == "broken" and not any(server.asked):
+        raise AssertionError(f"{name}: a broken transfer began anew and did not go on")
+    if way == "changed":
+        kept = {path: path.read_bytes() for path in (home / name).rglob("*") if path.is_file()}
+        with doors.serving({name: archive}, way):
+            refused(name, "another archive", force=True)
+        if kept != {path: path.read_bytes() for path in (home / name).rglob("*") if path.is_file()}:
+            raise AssertionError(f"{name}: what was there is not what it was")
+
+
+def refused(name: str, what: str, force: bool = False) -> None:
+    """Fetch a dataset that must not arrive."""
+    try:
+        load.fetch(name, force=force, progress=False)
+    except XCError:
+        return
+    raise AssertionError(f"{name}: {what} was taken")
+
+
+def given(folder: Path, Y: sparse.csr_matrix) -> None:
+    """A reader's predictions of three models: rows with fewer than k labels, scores of half precision, ids only."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(len(folder.name))
+    n, labels = Y.shape
+    k = min(20, labels)
+    ids = np.stack([rng.choice(min(labels, 400), k, replace=False) for _ in range(n)])
+    for row, own in enumerate(np.split(Y.indices, Y.indptr[1:-1])):
+        hit = own[:2][~np.isin(own[:2], ids[row, 2:])]  # some are right
+        ids[row, : len(hit)] = hit
+        if len(set(ids[row])) < k:
+            ids[row] = rng.choice(min(labels, 400), k, replace=False)
+    scores = -np.sort(-rng.uniform(0.01, 0.99, (n, k)), axis=1)
+    rows = np.repeat(np.arange(n), k)
+    matrix = sparse.csr_matrix((scores.ravel(), (rows, ids.ravel())), shape=Y.shape)
+    few = matrix.copy()
+    few.data[np.arange(few.nnz) % 3 == 0] = 0
+    few.eliminate_zeros()
+    sparse.save_npz(folder / "few.npz", few.astype(np.float32))
+    with open(folder / "half.npz", "wb") as file:
+        np.savez(file, ids=ids.astype(np.int32), scores=scores.astype(np.float16), n_labels=labels)
+    TopK.from_ids(ids, n_labels=labels).save(folder / "ids.npz")
+
+
+# ---------------------------------------------------------------- the runs
+
+
+def runs(home: Path) -> list[Run]:
+    """All runs, those of every notebook and kind of data first."""
+    found = []
+    for entry in manifest.load().values():
+        values = entry.official()
+        if "dataset" not in values or "folder" not in values:
+            continue
+        for place, dataset in enumerate((*datasets_of(entry.id.partition("/")[0]), *catalogue.STRANGERS)):
+            stranger = dataset in catalogue.STRANGERS
+            about = {"dataset": dataset}
+            if stranger:
+                about["folder"] = str(home / "strangers" / dataset)
+            for number, (variant, own) in enumerate(variants(values, home / "predictions" / dataset)):
+                if dataset == catalogue.MANY_LABELS and variant != "given":
+                    continue  # so many labels come from saved predictions only
+                weight = place * (not stranger) + number + (stranger and catalogue.STRANGERS.index(dataset))
+                found.append(Run(entry, dataset, variant, values | about | own, weight))
+    return sorted(found, key=lambda run: run.weight)
+
+
+def datasets_of(paper: str) -> list[str]:
+    """The datasets that a paper's table has and that have a stand-in, the smallest first; EURLex-4K of other documents."""
+    if paper not in PAPERS:
+        return ["eurlex-4k", "bibtex", "lf-amazontitles-131k"]
+    shapes = catalogue.shapes()
+    named = [name for name in shapes if any(source.startswith(f"{paper}:") for source in registry.get(name).published)]
+    return sorted(named, key=lambda name: (name != "eurlex-4k", shapes[name].n_labels))
+
+
+def variants(values: dict, predictions: Path) -> Iterator[tuple[str, dict]]:
+    """The name of each variant, and the parameters that make it."""
+    yield "as it is", {}
+    if "models" in values:
+        yield "two", {"models": ["Popularity", "PLT"]}
+        yield "one", {"models": ["PLT"]}
+    if "predictions" in values:
+        yield "given", {"predictions": str(predictions)} | ({"models": []} if "models" in values else {})
+
+
+def left_out() -> dict[str, str]:
+    """What takes no part, and why."""
+    found = {}
+    for entry in manifest.load().values():
+        values = entry.official()
+        if "dataset" not in values:
+            found[entry.id] = "has no parameter dataset"
+        elif "folder" not in values:
+            found[entry.id] = "has no parameter folder"
+    for name, entry in registry.package().items():
+        if entry.proprietary:
+            found[name] = "proprietary: no archive"
+    return found
+
+
+def job(run: Run, home: Path, digest: str) -> children.Job:
+    """A run as a job of the runner: in the rehearsal's own cache and catalogue, kept under its name."""
+    root = run.entry.root
+    place = home / "runs" / re.sub(r"[^\w.-]", "_", run.name)
+    fingerprint = stamps.fingerprint(run.entry, run.values, stamps.versions(), {}) | {"data": {"stand-ins": digest}}
+    here = Path(__file__).parent
+    variables = {
+        "XCREPRO_DATA": str(home / "cache"),
+        "XCREPRO_REHEARSAL": str(home / "catalogue"),
+        "XCREPRO_FIGURES": stamps.short(root, place / "figures"),
+        "XCREPRO_OWN": "1",
+        "PYTHONPATH": os.pathsep.join([str(here / "hook"), str(root), os.environ.get("PYTHONPATH", "")]),
+    }
+    about = {"stamp": place / "done.json", "name": run.name, "variables": variables, "fingerprint": fingerprint}
+    return children.Job(run.entry, run.values, False, True, False, place / f"{run.entry.notebook.stem}.ipynb", **about)
+
+
+_WARNS = re.compile(r"^.*\b(?:User|Runtime|Future|Deprecation|Performance)Warning: .*$", re.MULTILINE)
+
+
+def judged(run: Run, result: runner.Result) -> tuple[str, str]:
+    """ok, refused, warned or failed, and the words."""
+    if result.outcome == "unchanged":
+        return "ok", "as before"
+    if result.bad:
+        expected = REFUSES.get(run.entry.id)
+        first = " ".join(result.why.split())
+        return ("refused" if expected and expected in result.why else "failed"), first[:300]
+    said = [
+        notebooks.text(output.get("text"))
+        for cell in notebooks.code_cells(notebooks.read(result.notebook))
+        for output in cell.get("outputs", [])
+        if output.get("name") == "stderr"
+    ]
+    warned = [line for line in _WARNS.findall("\n".join(said)) if "xcrepro" not in line.partition("Warning")[0]]
+    return ("warned", warned[0].strip()[:300]) if warned else ("ok", "")
+
+
+def rehearse(chosen: Iterable[Run], home: Path, until: float) -> dict[str, tuple[str, str]]:
+    """Run one after the other until the time is up; name -> its outcome and words."""
+    root, digest, found = paths.project_root(), (home / "prepared").read_text(), {}
+    for run in chosen:
+        if time.monotonic() > until:
+            break
+        one = job(run, home, digest)
+        result = runner.run_jobs(root, [one], "local", None, 1)[one.id]
+        found[run.name] = judged(run, result)
+        if found[run.name][0] not in ("ok", "refused"):
+            print(f"{run.name}: {': '.join(found[run.name])}", flush=True)
+    return found
+
+
+# ---------------------------------------------------------------- a record, and the notebook as committed after it
+
+
+def records(home: Path, words: list[str], until: float) -> dict[str, tuple[str, str]]:
+    """``--record`` of every item on EURLex-4K in a clone, and each as committed after it: both must end."""
+    root, found = paths.project_root(), {}
+    clone = home / "clone"
+    if clone.is_dir():
+        shutil.rmtree(clone)
+    subprocess.run(["git", "clone", "--quiet", str(root), str(clone)], check=True)
+    hook = str(Path(__file__).parent / "hook")
+    own = {
+        "XCREPRO_DATA": str(home / "cache"),
+        "PYTHONPATH": os.pathsep.join([hook, str(clone)]),
+        "XCREPRO_ROOT": str(clone),
+    }
+    for entry in manifest.load().values():
+        name = f"{entry.id} eurlex-4k record"
+        if not entry.recorded or not all(word in name for word in words):
+            continue
+        if time.monotonic() > until:
+            break
+        command = [sys.executable, "-m", "xcrepro", "run", entry.id]
+        steps = ([*command, "-p", "dataset", "eurlex-4k", "--record"], command)
+        said = ""
+        for step in steps:
+            done = subprocess.run(step, env={**os.environ, **own}, cwd=clone, capture_output=True, text=True)
+            # A committed run that shows the new record differs, and ends with status 1; one that fails says so.
+            if " failed" in done.stdout.replace(" 0 failed", "") or done.returncode not in (0, 1):
+                said = " ".join((done.stdout + done.stderr).split())[-300:]
+                break
+        found[name] = ("failed", said) if said else ("ok", "")
+        print(f"{name}: {': '.join(filter(None, found[name]))}", flush=True)
+    return found
+
+
+# ---------------------------------------------------------------- the report
+
+
+def report(path: Path, found: dict[str, tuple[str, str]], waiting: int) -> str:
+    """Write what came of it, and give its first line."""
+    outcomes = [outcome for outcome, _ in found.values()]
+    counts = ", ".join(
+        f"{outcomes.count(name)} {name}" for name in ("ok", "refused", "warned", "failed") if name in outcomes
+    )
+    first = f"{len(found)} runs: {counts or 'none'}; {waiting} wait for another time"
+    lines = ["# Rehearsal", "", f"{first}.", "", "| run | outcome | words |", "| :-- | :-- | :-- |"]
+    order = ("failed", "warned", "refused", "ok")
+    for name, (outcome, words) in sorted(found.items(), key=lambda pair: order.index(pair[1][0])):
+        lines.append(f"| {name} | {outcome} | {words.replace('|', chr(92) + '|')} |")
+    lines += ["", "| left out | why |", "| :-- | :-- |", *(f"| {name} | {why} |" for name, why in left_out().items())]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return first
+
+
+def use(home: Path) -> None:
+    """This process, and what it starts, on the rehearsal's catalogue and cache."""
+    os.environ["XCREPRO_DATA"] = str(home / "cache")
+    shapes = catalogue.shapes()
+    registry._FOLDER = catalogue.write(home / "catalogue", shapes)
+    forget()
+    catalogue.shapes = lambda: shapes  # of the published sizes, which are no longer those of the catalogue
+
+
+def forget() -> None:
+    """Let the catalogue be read anew."""
+    for cached in (registry.package, registry._known_names, registry._read):
+        cached.cache_clear()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.rehearsal", description=__doc__.partition("\n")[0])
+    parser.add_argument("words", nargs="*", help="only runs with all of these in their names")
+    parser.add_argument(
+        "--minutes", type=float, default=DEFAULT_MINUTES, help="so long (default 60); it goes on next time"
+    )
+    parser.add_argument("--list", action="store_true", help="what would run, in this order")
+    given_ = parser.parse_args(arguments)
+    home = paths.project_root() / "build" / "rehearsal"
+    home.mkdir(parents=True, exist_ok=True)
+    use(home)
+    chosen = [run for run in runs(home) if all(word in run.name for word in given_.words)]
+    if given_.list:
+        print("\n".join(run.name for run in chosen))
+        return 0
+    until = time.monotonic() + 60 * given_.minutes
+    with runner.alone(paths.project_root()):
+        prepare(home)
+        found = rehearse(chosen, home, until)
+    if time.monotonic() < until:
+        found |= records(home, given_.words, until)
+    print(report(home / "report.md", found, len(chosen) - sum(run.name in found for run in chosen)))
+    print(f"wrote {stamps.short(paths.project_root(), home / 'report.md')}")
+    return 1 if any(outcome in ("failed", "warned") for outcome, _ in found.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""A few runs of the rehearsal at each commit, others each time, and the doors that its data come through."""
+
+from __future__ import annotations
+
+import io
+import math
+import subprocess
+import time
+import zipfile
+
+import numpy as np
+import pytest
+
+from tests.rehearsal import __main__ as rehearsal
+from tests.rehearsal import catalogue, doors, standins
+from xcrepro.core.data import load, registry
+from xcrepro.core.data.read import read_sparse, read_xc
+from xcrepro.core.errors import XCError
+
+SOME = 2
+"""Runs at each commit."""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """The folder of a rehearsal: this process has its catalogue and cache until the test ends."""
+    sizes = catalogue.shapes()
+    monkeypatch.setattr(catalogue, "shapes", lambda: sizes)
+    monkeypatch.setattr(registry, "_FOLDER", catalogue.write(tmp_path / "catalogue", sizes))
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    monkeypatch.setattr("xcrepro.repro.inputs.download.RETRIES", 1)
+    rehearsal.forget()
+    yield tmp_path
+    monkeypatch.undo()
+    rehearsal.forget()
+
+
+@pytest.mark.parametrize("way", [way for way in doors.WAYS if way != "page"])
+@pytest.mark.parametrize("name", ["mediamill", "lf-amazontitles-131k", "amazontitles-670k"])
+def test_the_doors(home, name, way):
+    """Old and new format and ten columns, through each door; an error page, and another archive than before, are refused."""
+    shape = catalogue.shapes()[name]
+    rehearsal.through(name, standins.archive(name, shape), way)
+    ds = load.load(name)
+    assert (ds.n_train, ds.test.Y.shape[0]) == (shape.n_train, shape.n_test)
+    assert (ds.train.X.shape[1], ds.train.Y.shape[1]) == (shape.n_features, shape.n_labels)
+    assert (ds.train.Y.nnz + ds.test.Y.nnz, ds.comparable) == (shape.pairs, True)
+    assert (ds.label_features is not None) == (name == "lf-amazontitles-131k")
+
+
+def test_what_must_not_arrive_is_seen(home):
+    archive = standins.archive("mediamill", catalogue.shapes()["mediamill"])
+    with doors.serving({"mediamill": archive}, "direct"), pytest.raises(AssertionError, match="was taken"):
+        rehearsal.refused("mediamill", "a good archive")
+    with doors.serving({"mediamill": archive}, "page"), pytest.raises(XCError):
+        load.fetch("mediamill", force=True, progress=False)
+
+
+@pytest.mark.parametrize("name", ["eurlex-4k", "wikititles-500k", "delicious", "lf-wikiseealso-320k"])
+def test_a_stand_in_holds_what_was_made(tmp_path, name):
+    """Labels and features read again; row numbers of a split file are from 1, each once."""
+    shape = standins.smaller(standins.published(name), 40, 120)
+    made = standins.content(shape, seed=3)
+    assert sum(map(len, made.labels)) == shape.pairs
+    for path, text in standins.files(name, made).items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    files = {file.name: file for file in tmp_path.rglob("*.txt") if not file.name.startswith("filter")}
+    if name == "delicious":
+        halves = [files[f"Delicious_{half}Split.txt"] for half in ("tr", "tst")]
+        columns = np.vstack([np.loadtxt(half, int) for half in halves])
+        assert columns.shape == (shape.n_points, 10)
+        assert (np.sort(columns, axis=0) == 1 + np.arange(shape.n_points)[:, None]).all()
+        parts = [read_xc(files["Delicious_data.txt"])]
+    elif name == "wikititles-500k":
+        parts = [[read_sparse(files[f"{half}_X_{what}.txt"]) for what in ("Xf", "Y")] for half in ("trn", "tst")]
+    else:
+        parts = [
+            read_xc(file) for half in ("train", "test") for at, file in files.items() if at.endswith(f"{half}.txt")
+        ]
+    X, Y = (np.vstack([part[at].toarray() for part in parts]) for at in (0, 1))
+    assert [np.flatnonzero(row).tolist() for row in Y] == made.labels
+    wanted = np.zeros((shape.n_points, shape.n_features))
+    for row, own in zip(wanted, made.features, strict=True):
+        row[[i for i, _ in own]] = [value for _, value in own]
+    np.testing.assert_allclose(X, wanted, atol=1e-6)
+
+
+def test_the_strangers_are_strange(tmp_path):
+    found = {folder.name: load.load(folder.name, folder) for folder in catalogue.strangers(tmp_path)}
+    words, single, empty = (found[name] for name in catalogue.STRANGERS)
+    assert words.label_features.shape == (words.train.Y.shape[1], words.train.X.shape[1])
+    assert set(single.train.Y.getnnz(axis=1)) == {1}
+    assert 0 in empty.train.Y.getnnz(axis=1)
+    assert ((empty.label_counts == 0) & (empty.test.Y.getnnz(axis=0) > 0)).any()
+
+
+def test_an_archive_with_padding_is_the_same_data():
+    small = standins.archive("eurlex-4k", standins.smaller(standins.published("eurlex-4k"), 20, 60))
+    with zipfile.ZipFile(io.BytesIO(small)) as one, zipfile.ZipFile(io.BytesIO(standins.padded(small, 1000))) as two:
+        assert {name: two.read(name) for name in one.namelist()} == {name: one.read(name) for name in one.namelist()}
+        assert len(two.read("padding.bin")) == 1000
+
+
+def test_some_notebooks(home, root):
+    """Others at each commit, so that all come round."""
+    rehearsal.prepare(home)
+    runs = [run for run in rehearsal.runs(home) if run.dataset not in catalogue.WHOLE]  # those take minutes
+    count = subprocess.run(["git", "rev-list", "--count", "HEAD"], cwd=root, capture_output=True, text=True).stdout
+    step = next(step for step in range(len(runs) // 3, len(runs)) if math.gcd(step, len(runs)) == 1)
+    chosen = [runs[(SOME * int(count or 0) + i) * step % len(runs)] for i in range(SOME)]
+    found = rehearsal.rehearse(chosen, home, time.monotonic() + 3600)
+    assert {name: said for name, said in found.items() if said[0] not in ("ok", "refused")} == {}

@@ -1,0 +1,319 @@
+"""The cache of trained models: the same training is one, another one is another, and what is broken is made anew."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, random_array
+
+from tests.naive import same_bits
+from tests.test_full_disk import full_disk, in_a_namespace
+from xcrepro import models
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth
+from xcrepro.models import PLT, DiSMEC, FastXML, LabelAttention, NeuralOneVsAll, PfastreXML, Popularity, base
+from xcrepro.repro import closure
+from xcrepro.repro.inputs import trained
+
+
+@dataclass(eq=False)
+class Counting(base.Model):
+    """Scores by training frequency, and counts how often it was fitted."""
+
+    shift: float = 0.0
+    weights: np.ndarray | None = None
+    fits: ClassVar = 0
+    _arrays: ClassVar = ("counts",)
+
+    def _fit(self, X, truth: Truth) -> None:
+        Counting.fits += 1
+        self.counts_ = truth.label_counts() + self.shift
+
+    def _predict(self, X, k: int) -> TopK:
+        return TopK.from_scores(np.tile(self.counts_, (X.shape[0], 1)), k)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    monkeypatch.setitem(models.CLASSES, "Counting", "base")
+    monkeypatch.setattr(models, "Counting", Counting, raising=False)
+    monkeypatch.setattr(Counting, "fits", 0)
+    rng = np.random.default_rng(0)
+    X = csr_matrix(random_array((30, 12), density=0.3, rng=rng, dtype=np.float32))
+    Y = csr_matrix((rng.random((30, 7)) < 0.3).astype(np.float32))
+    return X, Y
+
+
+def test_trains_once_and_reads_the_rest(data, capsys):
+    X, Y = data
+    first = trained.training(Counting(), X, Y).predictions(X, 3)
+    assert "training Counting" in capsys.readouterr().err
+    assert same_bits(first, trained.training(Counting(), X, Y).predictions(X, 3))
+    trained.training(Counting(), X, Y).predictions(X[:4], 2)
+    assert isinstance(trained.training(Counting(), X, Y).model(), Counting)
+    assert Counting.fits == 1
+    about = trained.training(Counting(), X, Y).about()
+    assert (about["points"], about["predicted points"]) == (30, 4)
+
+
+def test_the_time_of_predicting_is_without_training(data, monkeypatch):
+    X, Y = data
+    fit = Counting._fit
+    monkeypatch.setattr(Counting, "_fit", lambda *given: (time.sleep(0.5), fit(*given)))
+    training = trained.training(Counting(), X, Y)
+    training.predictions(X, 3)
+    assert training.about()["train seconds"] >= 0.5
+    assert training.about()["predict seconds"] < 0.4
+
+
+def test_does_not_touch_the_prototype(data):
+    X, Y = data
+    prototype = Counting(shift=2.0)
+    trained.training(prototype, X, Y).model()
+    assert not hasattr(prototype, "counts_")
+
+
+def test_anything_that_decides_the_outcome_is_another_training(data):
+    X, Y = data
+    here = trained.training(Counting(), X, Y).folder
+    other_x = X.copy()
+    other_x.data[0] += 1
+    flipped = Y.toarray()
+    flipped[0, 0] = 1.0 - flipped[0, 0]
+    other_y = csr_matrix(flipped)
+    wider = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(30, 8))
+    shifted, weighted, other = Counting(shift=1.0), Counting(weights=np.ones(7)), Counting(weights=np.full(7, 2.0))
+    others = [trained.training(model, X, Y) for model in (shifted, weighted, other, Popularity())]
+    others += [trained.training(Counting(), *given) for given in ((other_x, Y), (X, other_y), (X, wider))]
+    folders = {training.folder for training in others}
+    assert len(folders) == len(others)
+    assert here not in folders
+
+
+def test_index_types_do_not_matter(data):
+    X, Y = data
+    wide = X.copy()
+    wide.indptr, wide.indices = wide.indptr.astype(np.int64), wide.indices.astype(np.int64)
+    assert trained.training(Counting(), wide, Y).folder == trained.training(Counting(), X, Y).folder
+
+
+def test_a_change_of_the_models_own_sources_is_another_training(data, monkeypatch):
+    X, Y = data
+    before = trained.training(Counting(), X, Y).folder
+    monkeypatch.setattr(trained, "_sources", lambda kind: "another")
+    assert trained.training(Counting(), X, Y).folder != before
+
+
+def test_what_a_training_runs_through():
+    """Its own kernels and modules, and no other model's; a docstring is no part of it, the rest of a file is."""
+    trees, network = (trained._sources(kind) for kind in (FastXML, NeuralOneVsAll))
+    assert {
+        "kernels/fastxml.py",
+        "kernels/elementary.py",
+        "models/base.py",
+        "core/truth.py",
+        "core/arithmetic.py",
+    } <= set(trees)
+    assert {"networks/adam.py", "models/resumable.py", "kernels/random.py"} <= set(network)
+    assert not {"kernels/fastxml.py", "kernels/plt_train.py", "models/plt.py"} & set(network)
+    assert not {name for name in trees if name.startswith("metrics/")}
+
+
+@pytest.mark.parametrize(
+    ("edit", "same"),
+    [
+        (('    """One.\n\n    Two."""\n', '    """Other."""\n'), True),
+        (('"""Of the module."""', '"""Of it."""'), True),
+        (("return 1", "return 2"), False),
+        (('    """Of the class."""\n', ""), True),
+        (('"""No docstring."""', '"""None."""'), False),
+        (("c = 1", "c = 2"), False),  # on the line of a docstring
+        (("d = 1", "d = 2"), False),
+    ],
+)
+def test_docstrings_decide_no_number(tmp_path, edit, same):
+    file = tmp_path / "own.py"
+    text = (
+        '"""Of the module."""\nimport xcrepro.core.truth\n\n\nclass A:\n'
+        '    """Of the class."""\n    b = 1\n    """No docstring."""\n\n\ndef f():\n    """One.\n\n    Two."""\n    return 1\n'
+        '\n\nclass B:\n    """Three."""; c = 1\n\n\ndef g(): "Four."; d = 1\n'
+    )
+    assert edit[0] in text
+    file.write_text(text)
+    before = closure.digests([file])
+    assert closure.PACKAGE / "core/truth.py" in before
+    file.write_text(text.replace(*edit))
+    os.utime(file, ns=(1, 1))  # another time than before, whatever the clock's grain
+    assert (closure.digests([file])[file] == before[file]) is same
+
+
+@pytest.mark.parametrize("harm", ["model.json", "arrays.npz", "predictions"])
+def test_what_is_broken_is_made_anew(data, harm, capsys):
+    X, Y = data
+    training = trained.training(Counting(), X, Y)
+    good = training.predictions(X, 3)
+    if harm == "predictions":
+        next(training.folder.glob("top3-*.npz")).write_bytes(b"PK half")
+    else:
+        (training.folder / "model" / harm).write_bytes(b"half")
+        next(training.folder.glob("top3-*.npz")).unlink()
+    np.testing.assert_array_equal(training.predictions(X, 3).ids, good.ids)
+    assert Counting.fits == (1 if harm == "predictions" else 2)
+    said = capsys.readouterr().err
+    assert ("predicted anew" if harm == "predictions" else "trained anew") in said
+    assert ".damaged" in said
+
+
+def test_a_failed_training_leaves_nothing(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="relevant label"):
+        trained.training(Counting(), X, csr_matrix(Y.shape)).predictions(X)
+    assert not [path for path in (trained.paths.cache_dir() / "trained").iterdir() if path.suffix != ".lock"]
+
+
+def damaged(content: bytes, rng) -> bytes:
+    """Cut, emptied, a byte flipped, a stretch of zeros, something else altogether."""
+    at = int(rng.integers(len(content)))
+    flipped = content[:at] + bytes([content[at] ^ (1 << int(rng.integers(8)))]) + content[at + 1 :]
+    end = min(len(content), at + int(rng.integers(1, 64)))
+    zeros = content[:at] + bytes(end - at) + content[end:]
+    return (content[:at], b"", flipped, zeros, b"PK\x03\x04" + content[4:at], b"{" * 100_000)[int(rng.integers(6))]
+
+
+@pytest.mark.parametrize(
+    "prototype",
+    [
+        FastXML(trees=2),
+        PLT(trees=1),
+        DiSMEC(),
+        NeuralOneVsAll(epochs=1, dim=4),
+        LabelAttention(epochs=1, dim=4),
+        PfastreXML(trees=1),
+    ],
+)
+def test_a_damaged_cache_never_stops_a_run(data, prototype, capsys):
+    """Every damage is found by the file's digest, so that nothing of it reaches a kernel."""
+    X, Y = data
+    training = trained.training(prototype, X, Y)
+    good = training.predictions(X, 3)
+    capsys.readouterr()
+    rng = np.random.default_rng(1)
+    for turn in range(30):
+        files = sorted(path for path in training.folder.rglob("*") if path.is_file() and ".damaged" not in path.name)
+        path = files[turn % len(files)]
+        content = path.read_bytes()
+        if (harm := damaged(content, rng)) == content:
+            continue
+        path.write_bytes(harm)
+        if path.parent.name == "model":
+            next(training.folder.glob("top3-*.npz")).unlink()
+        np.testing.assert_array_equal(training.predictions(X, 3).ids, good.ids, err_msg=f"{turn} {path}")
+        said = capsys.readouterr().err
+        # A bit of a zip's own bookkeeping may turn and the predictions read the same; a model has its digest.
+        assert path.parent.name != "model" or "anew" in said, f"{turn} {path}"
+
+
+def test_a_killed_training_of_trees_goes_on_and_leaves_no_trees(data, monkeypatch, capsys):
+    X, Y = data
+    prototype = PLT(trees=3, max_leaf=2, max_iter=2)
+    want = PLT(trees=3, max_leaf=2, max_iter=2).fit(X, Y).predict(X, 5)
+    train, trees = PLT._train, []
+
+    def killed_in_the_third(self, X, columns, tree, *rest):
+        if tree == 2 and trees == [0, 1]:
+            raise KeyboardInterrupt
+        trees.append(tree)
+        return train(self, X, columns, tree, *rest)
+
+    monkeypatch.setattr(PLT, "_train", killed_in_the_third)
+    job = trained.training(prototype, X, Y)
+    with pytest.raises(KeyboardInterrupt):
+        job.model()
+    kept = job.folder / "unfinished" / "tree-1.npz"
+    assert kept.is_file()
+    kept.write_bytes(kept.read_bytes()[:200])  # of a disk that lost its end
+    trees.append(None)
+    assert same_bits(job.predictions(X, 5), want)
+    assert trees == [0, 1, None, 0, 1, 2]
+    assert "tree-1.npz" in capsys.readouterr().err
+    assert not (job.folder / "unfinished").exists()
+
+
+def test_a_read_only_cache_is_used(data, monkeypatch, capsys):
+    X, Y = data
+    good = trained.training(Counting(), X, Y).predictions(X, 3)
+    capsys.readouterr()
+
+    def refuse(*given, **named):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refuse)
+    np.testing.assert_array_equal(trained.training(Counting(), X, Y).predictions(X, 3).ids, good.ids)
+    assert Counting.fits == 1
+    folder = trained.training(Counting(shift=1.0), X, Y)
+    folder.predictions(X, 3)
+    assert Counting.fits == 2
+    assert "not kept" in capsys.readouterr().err
+    assert not folder.folder.exists()
+
+
+@pytest.mark.parametrize("room", [0, 300])
+def test_a_full_disk_costs_the_cache_and_not_the_training(data, capsys, room):
+    X, Y = data
+    training = trained.training(Counting(), X, Y)
+    with full_disk(room):
+        top = training.predictions(X, 3)
+    assert "not kept: " in capsys.readouterr().err
+    assert Counting.fits == 1
+    # What a killed process left goes with the next training.
+    half = training.folder / ".model.killed"
+    half.mkdir(parents=True)
+    (half / "arrays.npz").write_bytes(b"half")
+    assert same_bits(training.predictions(X, 3), top)
+    assert Counting.fits == 2
+    assert not half.exists()
+    assert same_bits(training.predictions(X, 3), top)
+    assert Counting.fits == 2
+
+
+def test_a_cache_on_a_read_only_disk_is_used(tmp_path):
+    """For real: mounted read-only, so that no lock can be made."""
+    cache = tmp_path / "cache"
+    environment = os.environ | {"XCREPRO_DATA": str(cache)}
+    first = subprocess.run([sys.executable, "-c", TRAIN], env=environment, capture_output=True, text=True, check=True)
+    assert "training PLT" in first.stderr
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    again = in_a_namespace(
+        f"mount --bind {cache} {cache}; mount -o remount,bind,ro {cache}; ! touch {cache}/x 2> {tmp_path}/said; "
+        f"XCREPRO_DATA={cache} {sys.executable} {script}"
+    )
+    assert (again.returncode, again.stderr) == (0, "")
+    assert "Read-only" in (tmp_path / "said").read_text()
+
+
+TRAIN = """
+import numpy as np, scipy.sparse as sp
+from xcrepro.repro.inputs import trained
+from xcrepro.models import PLT
+rng = np.random.default_rng(0)
+X, Y = sp.csr_matrix(rng.random((60, 9)).astype("f")), sp.csr_matrix((rng.random((60, 20)) < 0.2).astype("f"))
+trained.training(PLT(trees=1), X, Y).predictions(X, 3)
+"""
+
+
+def test_two_processes_train_once(tmp_path):
+    options = {"env": os.environ | {"XCREPRO_DATA": str(tmp_path)}, "stderr": subprocess.PIPE, "text": True}
+    pair = [subprocess.Popen([sys.executable, "-c", TRAIN], **options) for _ in range(2)]
+    said = [process.communicate(timeout=120)[1] for process in pair]
+    assert [process.returncode for process in pair] == [0, 0], said
+    assert "".join(said).count("training PLT") == 1

@@ -1,0 +1,364 @@
+"""Claims: the file and its rules, and planted evidence for each verdict."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from statistics import NormalDist
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from tests.refused import damaged, refused
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.repro import manifest
+from xcrepro.repro.published import record
+from xcrepro.repro.published.claims import read_claims
+
+TREES = "t3-psp-pfastxml-fastxml"
+PAIR = {"metric": "PSP", "left": "PfastXML", "right": "FastXML"}
+
+
+@pytest.fixture(scope="module")
+def jain16():
+    return xc.claims("jain16")
+
+
+def rows(values: dict, source="real, live", stderr=0.01, **more) -> pd.DataFrame:
+    """Evidence: {dataset: one value for each of k = 1, 3, 5}."""
+    made = [
+        PAIR | {"source": source, "dataset": name, "k": k, "value": value, "stderr": stderr} | more
+        for name, three in values.items()
+        for k, value in zip((1, 3, 5), three, strict=False)
+    ]
+    return pd.DataFrame(made)
+
+
+def one(jain16, evidence, id=TREES, **options) -> pd.Series:
+    return jain16.verdicts(evidence, only=id, **options).iloc[0]
+
+
+# ------------------------------------------------------------------------------------------------ the files
+
+
+def test_every_claim_has_a_cell_or_a_reason(root):
+    """The notebook is there and one of its cells holds the text."""
+    papers = sorted(path.stem for path in (root / "data/claims").glob("*.csv"))
+    assert "jain16" in papers
+    for paper in papers:
+        for claim in xc.claims(paper).table.itertuples():
+            if claim.untested:
+                assert len(claim.untested.split()) > 5, claim.id
+                continue
+            path = root / f"notebooks/{claim.notebook}.ipynb"
+            assert path.is_file(), f"{paper} {claim.id}: no notebook {claim.notebook}"
+            cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+            assert any(claim.cell in cell for cell in cells), f"{paper} {claim.id}: no cell with {claim.cell!r}"
+
+
+def test_metrics_and_methods_of_the_claims_are_known(jain16):
+    """An order is of two methods that the document prints, by a metric of the registry, so that print can be shown."""
+    printed = set(record.find(source="jain16")["method"])
+    for claim in jain16.table.query("kind == 'order'").itertuples():
+        assert {claim.left, claim.right} <= printed, claim.id
+        assert claim.metric in xc.metrics.METRICS, claim.id
+
+
+def test_tables_3_and_4_have_their_claims(jain16):
+    """Whatever pair the sentences on the tables name: for each printed method one order under PfastreXML."""
+    methods = set(record.find(source="jain16:table3a")["method"]) - {"PfastreXML"}
+    orders = jain16.table.query("kind == 'order' and metric == 'PSP' and left == 'PfastreXML'")
+    assert set(orders["right"]) == methods
+
+
+def test_print_is_that_of_the_tables(jain16):
+    evidence = rows({"TIB": [0.1, 0.1, 0.1]})
+    gaps, good = [], 0
+    for letter in "abcdef":
+        table = xc.published.wide(f"jain16:table3{letter}").droplevel(["dataset", "variant"])
+        gap = (table.loc["PfastXML"] - table.loc["FastXML"])[["PSP@1", "PSP@3", "PSP@5"]]
+        gaps += list(gap)
+        good += (gap > 0).all()
+    assert one(jain16, evidence)["print"] == f"{min(gaps):+.1f} to {max(gaps):+.1f} ({good} of 6)"
+    every = jain16.verdicts(evidence).set_index("id")
+    assert every.loc["t4-cov-pfastrexml-fastxml", "print"].endswith("(6 of 6)")
+    assert every.loc["t3-psp-pfastrexml-1vsall", "print"].endswith("(1 of 1)")
+    assert every.loc["f3c-training", "print"] == ""
+
+
+def edited(root, tmp_path, **changes):
+    """The file of jain16 with other cells in its first row."""
+    with (root / "data/claims/jain16.csv").open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    table[0] |= changes
+    path = tmp_path / "jain16.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, table[0])
+        writer.writeheader()
+        writer.writerows(table)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"id": "Not An Id"}, "found id 'Not An Id', expected small letters"),
+        ({"where": " "}, "found where ' ', expected a text"),
+        ({"claim": ""}, "found claim '', expected a text"),
+        ({"kind": "opinion"}, "found kind 'opinion', expected one of number, order"),
+        ({"k": "1,3"}, "found k '1,3', expected whole numbers"),
+        ({"direction": "over"}, "found direction 'over', expected one of above"),
+        ({"value": "1e3"}, "found value '1e3', expected a number"),
+        ({"rounding": "x"}, "found rounding 'x', expected a number of decimals"),
+        ({"rounding": "2"}, "found rounding '2', expected nothing but for an equal"),
+        ({"metric": ""}, "found metric '', expected a name where there is a direction"),
+        ({"direction": ""}, "found metric 'PSP', expected nothing where there is no direction"),
+        ({"kind": "identity"}, "found direction 'above', expected equal or at least or at most"),
+        ({"notebook": "somewhere"}, "found notebook 'somewhere', expected a notebook's id"),
+        ({"cell": ""}, "found cell '', expected a text of the cell"),
+        ({"notebook": ""}, "expected nothing where there is no notebook"),
+        ({"notebook": "", "cell": ""}, "found untested '', expected a notebook and a cell, or the reason"),
+        ({"untested": "we did not"}, "found untested 'we did not', expected nothing where a notebook"),
+        ({"datasets": "Bibtex;EURlex-4K"}, "found datasets 'EURlex-4K', .* did you mean 'EURLex-4K'"),
+    ],
+)
+def test_a_broken_file_names_its_line(root, tmp_path, changes, message):
+    with pytest.raises(DataError, match=message) as caught:
+        read_claims(edited(root, tmp_path, **changes))
+    assert caught.value.line == 2
+
+
+def test_other_faults_of_files(root, tmp_path):
+    with damaged("jain16.csv", 3, match="'t3-psndcg-pfastxml-fastxml'"):
+        read_claims(edited(root, tmp_path, id="t3-psndcg-pfastxml-fastxml"))
+    path = tmp_path / "a.csv"
+    path.write_text("id,claim\na,b\n")
+    with damaged(path, 1, match="columns id, claim"):
+        read_claims(path)
+    with pytest.raises(DataMissing, match="not there"):
+        read_claims(tmp_path / "none.csv")
+
+
+def test_unknown_paper_and_claim(jain16):
+    with refused("paper", "'jain_16'", match="'jain16'"):
+        xc.claims("jain_16")
+    with refused("id", "'t3-psp-pfastxml-fastxm'", match="'t3-psp-pfastxml-fastxml'"):
+        jain16["t3-psp-pfastxml-fastxm"]
+    with refused("id", "'nothing'"):
+        jain16.verdicts(rows({"TIB": [0.1]}), only=[TREES, "nothing"])
+
+
+def test_what_is_given_is_the_readers_own(jain16):
+    given = xc.claims("jain16").table
+    given.loc[0, "claim"] = "changed"
+    assert xc.claims("jain16").table.loc[0, "claim"] == jain16.table.loc[0, "claim"] != "changed"
+
+
+# ---------------------------------------------------------------------------------------------- the verdicts
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([-0.1, -0.1, -0.1], "holds"),
+        ([0.1, 0.1, 0.1], "does not hold"),
+        ([-0.1, 0.1, -0.1], "does not hold"),
+        ([-0.1, -0.01, -0.1], "cannot tell"),
+    ],
+)
+def test_a_claim_of_less(values, verdict):
+    evidence = rows({"TIB": values}).assign(metric="P", left="COV-PLT", right="PLT")
+    assert one(xc.claims("coverage"), evidence, "t2-p-covplt-plt")["verdict"] == verdict
+    turned = evidence.assign(left="PLT", right="COV-PLT", value=-evidence["value"])
+    assert one(xc.claims("coverage"), turned, "t2-p-covplt-plt")["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("live", "recorded"), [("holds", "does not hold"), ("does not hold", "holds")])
+def test_an_outcome_of_this_run_stands_for_the_recorded_one(jain16, live, recorded):
+    """On one dataset; what is recorded of another counts."""
+    said = [("real, live", "TIB", live), ("real, recorded", "TIB", recorded), ("real, recorded", "Bibtex", "holds")]
+    evidence = pd.DataFrame(said, columns=["source", "dataset", "outcome"]).assign(id="th44-unbiased", effect="")
+    found = jain16.comparisons(evidence, only=["th44-unbiased"])
+    assert found[["dataset", "source", "outcome"]].values.tolist() == [
+        ["TIB", "real, live", live],
+        ["Bibtex", "real, recorded", "holds"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ({"TIB": [0.1, 0.1, 0.1]}, "holds"),
+        ({"TIB": [-0.1, -0.1, -0.1]}, "does not hold"),
+        ({"TIB": [0.1, 0.1, 0.01]}, "cannot tell"),  # one k is too small to tell
+        ({"TIB": [0.1, 0.1, -0.1]}, "does not hold"),  # one k is enough against
+        ({"TIB": [0.1, 0.1]}, "cannot tell"),  # k = 5 is missing
+        ({"TIB": [0.1] * 3, "Bibtex": [0.1] * 3}, "holds on 2 of 2"),
+        ({"TIB": [0.1] * 3, "Bibtex": [0.0] * 3}, "holds on 1 of 2, cannot tell on 1"),
+        (
+            {"TIB": [0.1] * 3, "Bibtex": [-0.1] * 3, "Delicious": [0.001] * 3, "EURLex-4K": [0.2] * 3},
+            "holds on 2 of 4, does not hold on 1, cannot tell on 1",
+        ),
+        ({"TIB": [math.nan] * 3}, "cannot tell"),
+    ],
+)
+def test_planted_evidence(jain16, values, verdict):
+    evidence = rows(values)
+    assert one(jain16, evidence)["verdict"] == verdict
+    turned = evidence.assign(left="FastXML", right="PfastXML", value=-evidence["value"])
+    assert one(jain16, turned)["verdict"] == verdict
+    # The interval says the same as p: by its ends alone, as a notebook keeps them.
+    half = NormalDist().inv_cdf(0.975) * evidence["stderr"]
+    ends = evidence.assign(low=evidence["value"] - half, high=evidence["value"] + half).drop(columns="stderr")
+    assert one(jain16, ends)["verdict"] == verdict
+    turned = ends.assign(left="FastXML", right="PfastXML", value=-ends["value"], low=-ends["high"], high=-ends["low"])
+    assert one(jain16, turned)["verdict"] == verdict
+
+
+def test_holm_by_hand(jain16):
+    """p raw 0.01, 0.02, 0.04: 3 * 0.01, 2 * 0.02, 0.04; with the second at 0.03: 0.06, and the third not below it."""
+    evidence = rows({"TIB": [0.1, 0.1, 0.1]}).assign(**{"p raw": [0.04, 0.01, 0.02]})
+    found = jain16.comparisons(evidence, only=TREES)
+    assert np.allclose(found["p"], [0.04, 0.03, 0.04])
+    assert one(jain16, evidence)["verdict"] == "holds"
+    evidence["p raw"] = [0.04, 0.01, 0.03]
+    found = jain16.comparisons(evidence, only=TREES)
+    assert np.allclose(found["p"], [0.06, 0.03, 0.06])
+    assert list(found["outcome"]) == ["cannot tell", "holds", "cannot tell"]
+    assert one(jain16, evidence)["verdict"] == "cannot tell"
+    assert one(jain16, evidence, level=0.9)["verdict"] == "holds"
+
+
+def test_intervals_go_with_the_correction(jain16):
+    """The interval of a comparison lies on one side exactly where its corrected p says so."""
+    z = np.array([4.0, 2.2, 2.1])  # p raw 0.00006, 0.028, 0.036: the least is sure, 2 * 0.028 is not, nor the last
+    found = jain16.comparisons(rows({"TIB": 0.01 * z}), only=TREES)
+    assert list(found["outcome"]) == ["holds", "cannot tell", "cannot tell"]
+    assert list(found["low"] > 0) == [True, False, False]
+    for row, among in zip(found.itertuples(), (3, 2, 2), strict=True):
+        assert row.value - row.low == pytest.approx(0.01 * NormalDist().inv_cdf(1 - 0.05 / among / 2), rel=1e-6)
+    raw = [2 * (1 - NormalDist().cdf(each)) for each in z]
+    assert np.allclose(found["p"], [3 * raw[0], 2 * raw[1], 2 * raw[1]], atol=1e-9)
+
+
+def test_real_data_decide(jain16):
+    live, made = rows({"TIB": [0.1] * 3}), rows({"EURLex-4K": [-0.1] * 3}, "synthetic")
+    alone, both = one(jain16, live), one(jain16, pd.concat([live, made]))
+    assert both["verdict"] == alone["verdict"] == "holds"
+    assert both["synthetic"] == "does not hold on EURLex-4K"
+    assert one(jain16, made)["verdict"] == "no real data"
+    # Synthetic comparisons do not make the real ones' correction stricter.
+    weak = rows({"TIB": [0.025] * 3})
+    assert one(jain16, weak)["verdict"] == one(jain16, pd.concat([weak, made]))["verdict"] == "holds"
+
+
+def test_live_takes_the_place_of_recorded(jain16):
+    evidence = pd.concat(
+        [rows({"Bibtex": [0.1] * 3}), rows({"Bibtex": [-0.1] * 3, "TIB": [0.1] * 3}, "real, recorded")]
+    )
+    assert one(jain16, evidence)["verdict"] == "holds on 2 of 2"
+
+
+def test_claims_without_evidence_say_so(jain16):
+    found = jain16.verdicts(rows({"TIB": [0.1] * 3})).set_index("id")
+    assert len(found) == len(jain16)
+    assert found.loc[TREES, "verdict"] == "holds"
+    assert found.loc["t3-psp-pfastrexml-fastxml", "verdict"] == "no evidence"
+    assert found.loc["t2-ads9m", "verdict"] == "cannot be tested here"
+    assert found.loc["f1-power-law", "verdict"] == "see its cell"
+
+
+def test_exact_claims_need_no_error(jain16):
+    row = {
+        "source": "synthetic",
+        "dataset": "EURLex-4K",
+        "metric": "largest gain in print",
+        "k": "",
+        "stderr": math.nan,
+    }
+    row |= {"left": "PfastreXML", "right": "better of SLEEC and FastXML"}
+    for id, name, value, verdict in (
+        ("t3-gain-ads9m", "Ads-9M", 3.24, "holds"),
+        ("t3-gain-ads9m", "Ads-9M", 3.6, "does not hold"),
+        ("t3-gain-amazoncat", "AmazonCat-13K", 22.3, "holds"),
+        ("t3-gain-amazoncat", "AmazonCat-13K", 19.9, "does not hold"),
+    ):
+        evidence = pd.DataFrame([row | {"source": "real, live", "dataset": name, "value": value}])
+        assert one(jain16, evidence, id)["verdict"] == verdict
+    elsewhere = pd.DataFrame([row | {"dataset": "Bibtex", "value": 3.0}])
+    with refused("evidence"):
+        jain16.verdicts(elsewhere, only="t3-gain-ads9m")
+
+
+def test_what_compare_gives_is_evidence(jain16):
+    """Two models on data where one is right always and the other seldom."""
+    n = 200
+    models = {name: xc.TopK.from_ids(np.arange(n)[:, None] // step * step % 10, n_labels=10)
+              for name, step in (("PfastXML", 1), ("FastXML", 4))}  # fmt: skip
+    found = xc.compare(np.eye(10)[np.arange(n) % 10], models, "PSP", 1, inverse_propensity=np.ones(10))
+    evidence = found.assign(source="real, live", dataset="bibtex")
+    (row,) = jain16.comparisons(evidence, only=TREES).itertuples()
+    assert (row.dataset, row.outcome) == ("Bibtex", "holds")
+    assert row.p == found["p raw"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns=["k", "dataset"]), "must have the columns .*; got none named dataset, k"),
+        (lambda t: t.drop(columns="stderr"), "must have an error: 'p raw', 'stderr', or 'low' and 'high'"),
+        (lambda t: t.assign(stderr="much"), r"evidence\['stderr'\] must have numbers"),
+        (lambda t: t.assign(source="real"), "must be one of 'real, live', .*; got 'real'"),
+        (lambda t: t.assign(dataset="Bibtx"), "must be a dataset of the catalogue; got 'Bibtx': did you mean 'Bibtex'"),
+        (lambda t: t.assign(dataset=7), "must be a dataset of the catalogue; got '7'"),
+        (lambda t: t.assign(metric="PSPP"), "did you mean 'PSP'"),
+        (lambda t: t.assign(value=2.9), "fractions, from -1 to 1; got 2.9 for PSP on TIB: divide percent by 100"),
+        (lambda t: pd.concat([t, t]), "each comparison of a source once; got PfastXML and FastXML, PSP, k = 1, on TIB"),
+        (
+            lambda t: t.assign(left="DiSMEC"),
+            "got DiSMEC and FastXML, PSP: such as PfastXML and FastXML, PSP, k = 1, 3, 5",
+        ),
+        (lambda t: t[:0], "got no row"),
+        (lambda t: t.to_dict(), "must be a table of differences, as xc.compare gives it; got dict"),
+    ],
+)
+def test_evidence_that_does_not_fit_is_refused(jain16, change, message):
+    with pytest.raises(ArgumentError, match=message):
+        jain16.verdicts(change(rows({"TIB": [0.1] * 3})))
+
+
+def test_own_datasets_are_named(jain16):
+    evidence = rows({"laws": [0.1] * 3})
+    with pytest.raises(ArgumentError, match=re.escape("datasets=[...]")):
+        jain16.verdicts(evidence)
+    assert one(jain16, evidence, datasets=["laws"])["verdict"] == "holds"
+
+
+@pytest.mark.parametrize("level", [0, 1, "95", 95])
+def test_level(jain16, level):
+    with refused("level"):
+        jain16.verdicts(rows({"TIB": [0.1]}), level)
+
+
+def test_the_readme_counts_the_claims(root):
+    lines = []
+    for path in sorted((root / "data/claims").glob("*.csv")):
+        table = xc.claims(path.stem).table
+        lines.append(
+            f"| `{path.name}` | {len(table)} | {(table['cell'] != '').sum()} | {(table['untested'] != '').sum()} |"
+        )
+    text = (root / "data/claims/README.md").read_text(encoding="utf-8")
+    assert [line for line in text.splitlines() if line.startswith("| `")] == lines
+
+
+def test_a_papers_page_waits_for_all_that_keep_evidence_of_its_claims(root):
+    """Else it is written from the evidence of an earlier run."""
+    items = manifest.load(root)
+    for path in sorted((root / "data/claims").glob("*.csv")):
+        tested = set(xc.claims(path.stem).table["notebook"])
+        keep = {id for id in items if id in tested and (root / f"figures/{id}-evidence.csv").is_file()}
+        assert keep == set(items[f"{path.stem}/claims"].needs), path.stem

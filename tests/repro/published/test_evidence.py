@@ -1,0 +1,233 @@
+"""Evidence of notebooks: what is live and recorded, outcomes without a comparison, and the table of verdicts."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from xcrepro.core.errors import ArgumentError
+from xcrepro.repro.published import evidence
+
+TREES = "t3-psp-pfastxml-fastxml"
+
+
+@pytest.fixture(scope="module")
+def twin():
+    return xc.twin("bibtex", scale=0.1, seed=0)
+
+
+@pytest.fixture(scope="module")
+def tib():
+    return xc.load("tib", points=1000)
+
+
+def differences(values, stderr=0.01) -> pd.DataFrame:
+    """As xc.compare gives them, the pair turned."""
+    rows = [("PSP", k, "FastXML", "PfastXML", -value, stderr) for k, value in zip((1, 3, 5), values, strict=True)]
+    return pd.DataFrame(rows, columns=["metric", "k", "left", "right", "value", "stderr"])
+
+
+def item(id="jain16/table3_table4", recorded=None):
+    """An item that keeps what it is given to check."""
+    kept = {}
+    made = types.SimpleNamespace(
+        entry=types.SimpleNamespace(id=id),
+        check=lambda table, part, quiet: kept.update({part: table}),
+        recorded=lambda part, whole=False, sds=False: recorded or {},
+    )
+    return made, kept
+
+
+def test_where_evidence_comes_from(twin, tib):
+    for ds, source, name in ((twin, "synthetic", "Bibtex (synthetic)"), (tib, "real, live", "TIB")):
+        made = evidence.of(ds, differences([0.1, 0.1, 0.1]), {"th44-unbiased": (None, "too few draws")})
+        assert set(made["source"]) == {source}
+        assert set(made["dataset"]) == {name}
+        assert made["outcome"].dropna().tolist() == ["cannot tell"]
+    assert evidence.exact({"th44-unbiased": (np.True_, "")}).loc[0, ["source", "outcome"]].tolist() == [
+        "exact",
+        "holds",
+    ]
+    assert evidence.printed({"t3-most-columns": (False, "")}).loc[0, "outcome"] == "does not hold"
+
+
+def test_a_twin_is_never_taken_for_the_real_dataset(twin):
+    """Its rows have a column of their own beside what is recorded of the real one, and decide nothing."""
+    live = evidence.of(twin, differences([0.1, 0.1, 0.1]))
+    there = evidence.of(twin, differences([-0.2, -0.2, -0.2])).assign(dataset="Bibtex", source="real, live")
+    one, _ = item(recorded={"bibtex": there})
+    found = evidence.gather(one, live)
+    row = evidence.verdicts(one, found).iloc[0]
+    assert (row["Bibtex (synthetic)"][:5], row["Bibtex"][:5]) == ("+10.0", "-20.0")
+    assert row["verdict"] == "does not hold"
+    document = xc.claims("jain16")
+    own = dataclasses.replace(document, table=document.table.assign(datasets="Bibtex"))
+    for name in ("Bibtex (synthetic)", "bibtex (synthetic)"):
+        compared = own.comparisons(
+            found.assign(dataset=found["dataset"].replace("Bibtex (synthetic)", name)), only=[TREES]
+        )
+        assert set(compared["dataset"]) == {"Bibtex (synthetic)", "Bibtex"}
+
+
+def test_verdicts_show_the_weakest_k(tib):
+    """By hand: the least lower end of the three, and a dataset's own recorded synthetic rows are not evidence."""
+    others = {
+        "bibtex": evidence.of(tib, differences([0.2, 0.01, 0.3])).assign(dataset="Bibtex"),
+        "delicious": pd.concat(
+            [
+                evidence.of(tib, differences([-0.2, 0.2, 0.3])).assign(dataset="Delicious"),
+                evidence.of(tib, differences([0.2, 0.2, 0.3])).assign(dataset="Wiki10-31K", source="synthetic"),
+            ]
+        ),
+    }
+    one, kept = item(recorded=others)
+    found = evidence.gather(
+        one,
+        evidence.of(tib, differences([0.10, 0.09, 0.11])),
+        evidence.printed({"t3-most-columns": (True, "36 of 36")}),
+        evidence.exact({"s7-normalised": (False, "0.5 is not 0.4")}),
+    )
+    assert len(kept["evidence"]) == 5
+    assert set(found["source"]) == {"real, live", "real, recorded", "print", "exact"}
+    table = evidence.verdicts(one, found)
+    assert list(table) == ["claim", "print, or by hand", "TIB", "Bibtex", "Delicious", "verdict"]
+    first = table.iloc[0]
+    assert first["claim"] == "PfastXML above FastXML, PSP@1, 3, 5"
+    assert first["TIB"].startswith("+9.0 (")
+    assert first["TIB"].endswith("at k = 3")
+    assert first["Bibtex"].startswith("+1.0 (-")
+    assert first["Delicious"].startswith("-20.0 (")
+    assert first["verdict"] == "holds on 1 of 3, does not hold on 1, cannot tell on 1"
+    rest = table.set_index("claim")
+    assert rest.iloc[1:]["verdict"].tolist() == ["holds in print", "does not hold"]
+    assert rest.iloc[1:]["print, or by hand"].tolist() == ["36 of 36", "0.5 is not 0.4"]
+
+
+def test_all_records_of_the_dataset_that_is_live_are_evidence_of_their_own(tib):
+    others = {"tib": evidence.of(tib, differences([0.1, 0.1, 0.1]))}
+    found = evidence.gather(item(recorded=others)[0], evidence.of(tib, differences([-0.1, -0.1, -0.1])))
+    assert found.groupby("dataset")["source"].first().to_dict() == {
+        "TIB": "real, live",
+        f"TIB{evidence.WHOLE}": "real, recorded",
+    }
+    row = (
+        evidence.verdicts(item(recorded=others)[0], found)
+        .set_index("claim")
+        .filter(like="above FastXML, PSP@", axis=0)
+        .iloc[0]
+    )
+    assert row["verdict"] == "holds on 1 of 2, does not hold on 1"
+
+
+def test_what_is_found_from_records_comes_before_their_own_outcomes(tib, twin):
+    id = "s7-normalised"
+    others = {"bibtex": evidence.of(tib, None, {id: (None, "of each split")}).assign(dataset="Bibtex")}
+    here = [evidence.of(tib, differences([0.1, 0.1, 0.1])), evidence.recorded_of("Bibtex", {id: (True, "of all")})]
+    found = evidence.gather(item(recorded=others)[0], *here)
+    assert found.loc[found["id"] == id, ["source", "outcome"]].to_numpy().tolist() == [["real, recorded", "holds"]]
+
+
+def test_built_in_counts_come_before_a_record_of_the_same_dataset(tib):
+    """As after ``--record`` of a dataset whose label counts come with the kit."""
+    live = evidence.of(tib, outcomes={"f1-power-law": (False, "counted")}).assign(dataset="EURLex-4K")
+    one, _ = item("jain16/fig1_label_frequency", {"eurlex-4k": live.assign(effect="recorded")})
+    found = evidence.gather(one, live)
+    assert found["effect"].tolist() == ["counted"]
+    assert evidence.verdicts(one, found).loc[0, "EURLex-4K"] == "counted"
+
+
+def test_planted_faults_are_refused(tib):
+    one, _ = item()
+    for outcomes, message in (
+        ({"t3-most-column": (True, "")}, "did you mean 't3-most-columns'"),
+        ({"th44-unbiased": (True, "")}, "must have a comparison that a claim"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            evidence.verdicts(one, evidence.gather(one, evidence.of(tib, outcomes=outcomes)))
+    twice = evidence.of(tib, outcomes={"t3-most-columns": (True, "")})
+    with pytest.raises(ArgumentError, match="t3-most-columns on TIB"):
+        evidence.verdicts(one, evidence.gather(one, twice, twice))
+    for column, word, message in (
+        ("outcome", "yes", "must be one of 'holds'"),
+        ("source", "hearsay", "must be one of 'real, live'"),
+        ("dataset", "", "must be a dataset of the catalogue"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            xc.claims("jain16").verdicts(twice.assign(**{column: word}))
+
+
+def test_a_paper_has_all_its_claims(root):
+    """Each claim once, in order; those of a notebook have the verdict that its committed table shows."""
+    found = evidence.of_paper("jain16")
+    assert found["id"].tolist() == xc.claims("jain16").table["id"].tolist()
+    assert (found.loc[found["untested"] != "", "verdict"] == "cannot be tested here").all()
+    table = pd.read_csv(root / "figures/jain16/table3_table4-claims.csv", keep_default_na=False)
+    mine = found[(found["notebook"] == "jain16/table3_table4") & (found["verdict"] != "no evidence")]
+    assert mine["verdict"].tolist() == table["verdict"].tolist()
+
+
+def test_a_notebook_of_no_document_is_judged_by_the_claims_that_name_it(tib):
+    """Those of ``beyond/`` test claims of any document."""
+    one, _ = item("beyond/since")
+    mine = [claim.id for claim in xc.claims("jain16").table.itertuples() if claim.notebook == "beyond/since"]
+    outcomes = {id: (True, f"found {id}") for id in mine}
+    table = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, outcomes=outcomes)))
+    assert list(table["TIB"]) == [f"found {id}" for id in mine]
+    assert (table["verdict"] == "holds").all()
+
+
+def test_a_papers_page():
+    """By hand: each claim in one table, in the order of the groups, with its reason or its notebook."""
+    found = evidence.of_paper("jain16")
+    assert set(found["group"]) <= set(evidence.GROUPS)
+    by = found.set_index("id")
+    assert by.loc["t3-psp-pfastxml-fastxml", "group"] == "holds"
+    assert by.loc["t3-psp-pfastrexml-1vsall", "group"] == "holds on some data, not on others"
+    assert by.loc["t3-psp-pfastrexml-pfastxml", "group"] == "holds on some data, open on others"
+    assert by.loc["t3-most-columns", "group"] == "holds in print"
+    assert by.loc["s7-coverage", "group"] == "cannot tell"
+    assert by.loc["s7-clickthrough", "group"] == "cannot be tested here"
+    assert by.loc["t3-psp-pfastxml-fastxml", "found"].startswith("TIB: +2.4 (")
+    table = evidence.counted(found)
+    assert table["claims"].iloc[-1] == table["claims"].iloc[:-1].sum() == len(found)
+    page = evidence.Page(found, open=["holds"])._repr_markdown_()
+    assert page.count("<details>") + page.count("<details open>") == len(table) - 1
+    assert page.count("<details open>") == 1
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith(("| claim |", "| :--"))]
+    assert len(rows) == len(found)
+    assert "[table3_table4](../jain16/table3_table4.ipynb)" in page
+    assert "Bing" in page
+
+
+def test_what_no_notebook_has_judged():
+    row = {"untested": "", "holds": 0, "does not hold": 0, "cannot tell": 0, "verdict": "see its cell"}
+    assert evidence._group(pd.Series(row)) == "not judged yet"
+    assert evidence._group(pd.Series(row | {"holds": 2, "cannot tell": 1, "does not hold": 1})) == evidence.GROUPS[1]
+
+
+def test_means_over_splits_have_the_larger_of_both_errors():
+    columns = {"metric": "P", "k": 1, "left": "a", "right": "b", "value": [0.02, 0.02, 0.02], "stderr": 0.005}
+    table = pd.DataFrame({**columns, "p raw": 0.0001, "low": 0.01, "high": 0.03})
+    # One row's splits lie near each other, one's far apart; the third has no standard deviation and so repeats its value.
+    sds = table.assign(value=[0.001, 0.03, 0.02])
+    found = evidence._over_splits(table, sds)
+    assert found["stderr"].tolist() == [0.005, 0.03, 0.005]
+    assert found["p raw"].isna().tolist() == [False, True, False]
+    assert evidence._over_splits(table[["metric", "value"]], sds).equals(table[["metric", "value"]])
+
+
+def test_the_weakest_k_of_a_claim_of_less(tib):
+    """Of a difference that is claimed to be negative the weakest is the one with the greatest upper end."""
+    rows = [("P", k, "COV-PLT", "PLT", value, 0.01) for k, value in ((1, -0.10), (3, -0.09), (5, -0.11))]
+    table = pd.DataFrame(rows, columns=["metric", "k", "left", "right", "value", "stderr"])
+    one, _ = item("coverage/table2_table3")
+    row = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, table))).iloc[0]
+    assert row["claim"].startswith("COV-PLT below PLT")
+    assert row["TIB"].startswith("-9.0 (")
+    assert row["TIB"].endswith("at k = 3")
+    assert row["verdict"] == "holds"

@@ -1,0 +1,209 @@
+"""Lessons are what their readers rely on: complete, checked, and each fault named by notebook and cell."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+
+import pytest
+
+import xcrepro as xc
+from tests.tools.course.wrong_answers import TYPICAL, WRONG
+from xcrepro.core import paths
+from xcrepro.core.errors import DataError, DataMissing
+from xcrepro.repro import notebooks
+from xcrepro.tools.course import lessons
+
+
+def test_there_are_ten_lessons(course):
+    assert [lesson.number for lesson in course] == list(range(1, 11))
+    assert len({lesson.title for lesson in course}) == 10
+
+
+def test_a_lesson_has_all_its_parts(course):
+    for lesson in course:
+        prose = [notebooks.text(c["source"]) for c in lesson.notebook["cells"] if c["cell_type"] == "markdown"]
+        assert prose[0].count("\n- ") >= 3, f"{lesson.name}: goals"
+        minutes = 30 if lesson.number == 9 else 45  # lesson 9 builds four models, and talks for three units
+        for heading in (f"# Exercises ({minutes} minutes)", "# Quiz (10 minutes)", "# Summary (5 minutes)"):
+            assert sum(text.startswith(heading) for text in prose) == 1, f"{lesson.name}: {heading}"
+        assert 4 <= len(lesson.exercises) <= 6, lesson.name
+        assert sum(exercise.open for exercise in lesson.exercises) == 1, lesson.name
+        quiz = next(text for text in prose if text.startswith("# Quiz"))
+        assert quiz.count("<details><summary>Answer</summary>") == quiz.count("</details>") == 3, lesson.name
+        assert "**Where to read on.**" in prose[-1], lesson.name
+        cells = lesson.notebook["cells"]
+        kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in cells]
+        texts = [notebooks.text(cell["source"]) for cell in cells]
+        talk = kinds[: next(i for i, text in enumerate(texts) if text.startswith("# Exercises"))]
+        assert talk.count("slide") >= 6, f"{lesson.name}: slides"
+        assert kinds.count("slide") == talk.count("slide"), f"{lesson.name}: an exercise is a slide"
+
+
+def test_a_lesson_is_six_units_of_a_quarter_of_an_hour(course):
+    for lesson in course:
+        prose = "\n".join(notebooks.text(c["source"]) for c in lesson.notebook["cells"] if c["cell_type"] == "markdown")
+        units = re.findall(
+            r"^\*\*Unit (\d) \(15 minutes\): .+\*\* Left out if time is short: .+\.$", prose, re.MULTILINE
+        )
+        assert units == list("123456"), lesson.name
+
+
+def test_every_picture_is_there_when_the_lesson_is_opened_unrun(course, root):
+    for lesson in course:
+        cells = lesson.notebook["cells"]
+        for cell, below in itertools.pairwise(cells):
+            if "plt.show()" in notebooks.text(cell["source"]) and cell["cell_type"] == "code":
+                alt, link = re.fullmatch(r"!\[(.{40,})\]\((\S+\.png)\)", notebooks.text(below["source"])).groups()
+                assert "figures/course" in link
+                assert alt.count(" ") > 8
+                assert (lesson.path.parent / link).stat().st_size < 60_000
+
+
+def test_lessons_use_the_public_face_only(course):
+    for lesson in course:
+        for cell in notebooks.code_cells(lesson.notebook):
+            for node in ast.walk(ast.parse(notebooks.text(cell["source"]))):
+                if isinstance(node, ast.ImportFrom):
+                    assert not (node.module or "").startswith("xcrepro"), f"{lesson.name}: from {node.module}"
+                elif isinstance(node, ast.Import):
+                    names = [(alias.name, alias.asname) for alias in node.names if alias.name.startswith("xcrepro")]
+                    assert names in ([], [("xcrepro", "xc")]), f"{lesson.name}: {names}"
+                elif isinstance(node, ast.Attribute) and ast.unparse(node.value) == "xc":
+                    assert node.attr in xc.__all__, f"{lesson.name}: xc.{node.attr}"
+                    assert not node.attr.startswith("_")
+
+
+def test_points_in_headings_are_those_of_the_checks(course):
+    for lesson in course:
+        prose = "\n".join(notebooks.text(c["source"]) for c in lesson.notebook["cells"] if c["cell_type"] == "markdown")
+        printed = [int(points) for points in re.findall(r"^## \d\. .*\((\d+) points?\)$", prose, re.MULTILINE)]
+        assert printed == [exercise.points for exercise in lesson.exercises], lesson.name
+
+
+def test_links_of_lessons_lead_somewhere(course):
+    for lesson in course:
+        for cell in lesson.notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                for target, place in re.findall(
+                    r"\]\((?!https?:)([^)#\s]+)(#[^)\s]*)?\)", notebooks.text(cell["source"])
+                ):
+                    path = lesson.path.parent / target
+                    assert path.is_file(), f"{lesson.name}: {target}"
+                    assert not place or f'id="{place[1:]}"' in path.read_text(encoding="utf-8"), (
+                        f"{lesson.name}: {place}"
+                    )
+
+
+def test_three_wrong_answers_are_planted_in_each_lesson(course):
+    assert list(WRONG) == [lesson.name for lesson in course]
+    for lesson in course:
+        programs = {exercise.name for exercise in lesson.exercises if not exercise.open}
+        assert len(WRONG[lesson.name]) >= 3
+        assert set(WRONG[lesson.name]) <= programs
+        assert set(TYPICAL.get(lesson.name, {})) <= programs
+
+
+def test_what_is_read(save, small):
+    lesson = lessons.read(save(small))
+    assert (lesson.name, lesson.number, lesson.title, lesson.points) == ("01_small", 1, "Small", 3)
+    assert [(e.name, e.points, e.checked_by, e.open) for e in lesson.exercises] == [
+        ("double", 2, "test_double", False),
+        ("why", 1, "", True),
+    ]
+    assert lesson.solutions() == ["    return x + x\n", "A good answer names a doubler."]
+    assert lesson.hidden_tests() == ["assert double(0.25) == 0.5\n"]
+
+
+def _marks(cells, place, **changed):
+    cells[place]["metadata"]["nbgrader"].update(changed)
+
+
+def _source(cells, place, old, new):
+    assert old in cells[place]["source"]
+    cells[place]["source"] = cells[place]["source"].replace(old, new)
+
+
+FAULTS = {
+    "grade_id twice": (lambda c: _marks(c, 3, grade_id="double"), "grade_id 'double' in cell 2 and in cell 4"),
+    "no grade_id": (lambda c: _marks(c, 1, grade_id=""), "cell 2 without a grade_id"),
+    "no test": (lambda c: c.pop(2), r"cell 2 \('double'\), a solution without a test"),
+    "no test at the end": (lambda c: [c.pop(), c.pop()], r"cell 2 \('double'\), a solution without a test"),
+    "no solution": (lambda c: c.pop(1), r"cell 2 \('test_double'\), a check without a solution"),
+    "no points": (lambda c: _marks(c, 2, points=0), r"cell 3 \('test_double'\), a graded cell with points 0"),
+    "points are text": (lambda c: _marks(c, 3, points="1"), r"cell 4 \('why'\), a graded cell with points '1'"),
+    "not locked": (lambda c: _marks(c, 2, locked=False), r"cell 3 \('test_double'\), a check that is not locked"),
+    "silent stub": (lambda c: _source(c, 1, '    """Twice x."""\n', ""), r"cell 2 \('double'\), a stub that is silent"),
+    "nothing between": (
+        lambda c: _source(c, 1, "    ### BEGIN SOLUTION\n    return x + x\n    ### END SOLUTION", "    return x"),
+        r"cell 2 \('double'\), a solution cell without a solution",
+    ),
+    "not ended": (lambda c: _source(c, 1, "    ### END SOLUTION", ""), "cell 2: BEGIN SOLUTION"),
+    "marker in a line": (lambda c: _source(c, 1, "### END SOLUTION", "x  ### END SOLUTION"), "cell 2: BEGIN SOLUTION"),
+    "hidden not begun": (lambda c: _source(c, 2, "### BEGIN HIDDEN TESTS\n", ""), "cell 3: END HIDDEN TESTS"),
+    "solution in the test": (
+        lambda c: _source(c, 2, "assert double(2)", "### BEGIN SOLUTION\n### END SOLUTION\nassert double(2)"),
+        "cell 3: BEGIN SOLUTION in a cell that is not marked",
+    ),
+    "hidden in the solution": (
+        lambda c: _source(c, 1, "def", "### BEGIN HIDDEN TESTS\n### END HIDDEN TESTS\ndef"),
+        "cell 2: BEGIN HIDDEN TESTS in a cell that is not marked",
+    ),
+    "all hidden": (
+        lambda c: _source(c, 2, 'assert double(2) == 4, "twice two"\n', ""),
+        r"cell 3 \('test_double'\), a check of which no part students see",
+    ),
+    "nothing hidden": (
+        lambda c: _source(c, 2, "assert double(0.25) == 0.5\n", ""),
+        r"cell 3 \('test_double'\), a check of which no part is hidden",
+    ),
+    "no slide type": (lambda c: c[1]["metadata"].pop("slideshow"), "cell 2 with slide type None"),
+    "unknown slide type": (
+        lambda c: c[0]["metadata"].update(slideshow={"slide_type": "page"}),
+        "cell 1 with slide type 'page'",
+    ),
+    "another number": (lambda c: _source(c, 0, "Lesson 1", "Lesson 2"), "another name or first heading"),
+    "notes for everybody": (
+        lambda c: c[0]["metadata"]["slideshow"].update(slide_type="notes"),
+        "cell 1, speaker's notes that students would get",
+    ),
+    "folded answer": (
+        lambda c: _source(c, 0, "See", "<details>Yes.</details>\n\nSee"),
+        "cell 1, a folded answer that students would get",
+    ),
+    "region not ended": (
+        lambda c: _source(c, 0, "See", "<!-- BEGIN TEACHER -->\nSee"),
+        "cell 1: a region for the teacher that does not begin or end",
+    ),
+    "graded and the teacher's": (
+        lambda c: c[3]["metadata"].update(tags=["teacher"]),
+        r"cell 4, tagged 'teacher', has nbgrader's metadata",
+    ),
+    "no cells": (lambda c: c.clear(), "another name or first heading"),
+    "no exercise": (lambda c: [c.pop() for _ in range(3)], "no exercise"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found_and_named(save, small, fault):
+    plant, said = FAULTS[fault]
+    plant(small)
+    path = save(small)
+    with pytest.raises(DataError, match=said) as error:
+        lessons.read(path)
+    assert str(path) in str(error.value)
+
+
+def test_lessons_count_from_one(save, small):
+    _source(small, 0, "Lesson 1", "Lesson 2")
+    save(small, "02_small")
+    with pytest.raises(DataError, match="lesson 1"):
+        lessons.find()
+
+
+def test_a_project_without_lessons_says_so(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
+    monkeypatch.setattr(paths, "_BROUGHT", tmp_path)
+    with pytest.raises(DataMissing, match="no lessons"):
+        lessons.find()

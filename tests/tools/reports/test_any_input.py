@@ -1,0 +1,207 @@
+"""A report of whatever readers bring: short and empty rows, one row, one label, ties, no scores, many models, many labels."""
+
+from __future__ import annotations
+
+import html
+import os
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, random, save_npz
+
+import xcrepro as xc
+from tests import naive
+from tests.tools.reports.test_report import Page
+from xcrepro.repro import compare
+from xcrepro.tools.reports import compute, sentences
+from xcrepro.tools.reports import report as reports
+
+ROWS, LABELS, PLACES = 40, 24, 8
+LONG = pytest.mark.skipif(not os.environ.get("XCREPRO_LONG"), reason="takes minutes: make test LONG=1")
+
+
+def some(rows=ROWS, labels=LABELS, seed=0):
+    """Truth and scores that know a little of it."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((rows, labels)) < 0.2).astype(np.float32)
+    return csr_matrix(Y), (0.5 * rng.random((rows, labels)) + 0.4 * Y * rng.random((rows, labels))).astype(np.float32)
+
+
+def cut(top: xc.TopK, kept) -> xc.TopK:
+    """Only the first ``kept[row]`` places of each row."""
+    absent = np.arange(top.k) >= np.asarray(kept)[:, None]
+    return xc.TopK(np.where(absent, -1, top.ids), np.where(absent, -np.inf, top.scores), top.n_labels)
+
+
+def inputs():
+    """Name -> (truth, predictions)."""
+    Y, scores = some()
+    full, rng = xc.TopK.from_scores(scores, PLACES), np.random.default_rng(1)
+    tied = np.full((ROWS, LABELS), 0.5, np.float32)
+    bare = Y.toarray()
+    bare[::3] = 0
+    return {
+        "ragged rows": (Y, {"a": cut(full, rng.integers(1, PLACES, ROWS)), "full": full}),
+        "three places, of five": (Y, {"a": cut(full, np.full(ROWS, 3))}),
+        "empty rows": (Y, {"a": cut(full, rng.integers(0, 2, ROWS) * PLACES)}),
+        "one row": (Y[:1], {"a": full.rows([0]), "b": cut(full.rows([0]), [2])}),
+        "one label": (Y[:, :1], {"a": cut(xc.TopK.from_scores(scores[:, :1], 1), rng.integers(0, 2, ROWS))}),
+        "k above the labels": (Y[:, :3], {"a": xc.TopK.from_scores(csr_matrix(scores[:, :3]), PLACES)}),
+        "all tied": (Y, {"a": xc.TopK.from_scores(tied, PLACES), "b": xc.TopK.from_scores(tied, PLACES)}),
+        "no scores": (Y, {"a": xc.TopK.from_ids(full.ids, n_labels=LABELS)}),
+        "half precision": (Y, {"a": xc.TopK.from_scores(scores.astype(np.float16), PLACES)}),
+        "0 and 1 alone": (Y, {"a": xc.TopK.from_scores((scores > 0.3).astype(np.float32), PLACES)}),
+        "a model without a prediction": (Y, {"none": cut(full, np.zeros(ROWS, int)), "full": full}),
+        "no prediction at all": (Y, {"none": cut(full, np.zeros(ROWS, int))}),
+        "a truth with empty rows": (csr_matrix(bare), {"full": full, "a": cut(full, rng.integers(0, 4, ROWS))}),
+    }
+
+
+def ece_of_pairs(Y, top, k, bins=10):
+    """The definition, pair by pair: only predictions that are there."""
+    inside = [[] for _ in range(bins)]
+    for row, (ids, scores) in enumerate(zip(top.ids[:, :k].tolist(), top.scores[:, :k].tolist(), strict=True)):
+        for label, score in zip(ids, scores, strict=True):
+            if label >= 0:
+                inside[min(int(score * bins), bins - 1)].append(Y[row, label] - score)
+    return sum(abs(sum(one)) for one in inside) / sum(map(len, inside))
+
+
+@pytest.mark.usefixtures("no_figures")
+@pytest.mark.parametrize("name", inputs())
+def test_whatever_readers_bring_has_a_report_and_its_values(name):
+    Y, tops = inputs()[name]
+    ks = [1] if tops[next(iter(tops))].k == 1 else [1, 5]
+    report = xc.report(Y, tops, train_truth=some(seed=2)[0][:, : Y.shape[1]], samples=20, ks=ks)
+    assert [said for said in report.warnings if "is not whole" in said] == []
+    table = report.frame().set_index(["model", "metric", "k"])["value"]
+    truth, dense = [set(row.indices.tolist()) for row in Y], Y.toarray()
+    for model, top in tops.items():
+        ranked = [[label for label in row if label >= 0] for row in top.ids.tolist()]
+        for k in ks:
+            assert table[model, "P", k] == pytest.approx(naive.precision(truth, ranked, k), abs=1e-12)
+            assert table[model, "nDCG", k] == pytest.approx(naive.ndcg(truth, ranked, k), abs=1e-12)
+        if np.isfinite(top.scores[top.ids >= 0]).any() and name != "no scores":
+            errors = report.frame("calibration").query("model == @model and metric == 'ECE' and state == 'before'")
+            known = errors.set_index("k")["value"]
+            assert known[ks[-1]] == pytest.approx(ece_of_pairs(dense, top, ks[-1]), abs=1e-6)
+    Page(report.to_html())
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_forty_models():
+    Y, scores = some(rows=12)
+    rng = np.random.default_rng(3)
+    tops = {f"m{i}": xc.TopK.from_scores(scores * rng.random(scores.shape, np.float32), 5) for i in range(40)}
+    report = xc.report(Y, tops, ks=5, samples=20, price=False, metrics=["P"])
+    assert [said for said in report.warnings if "is not whole" in said] == []
+    assert len(report.frame("pairs")) == 40 * 39 // 2
+    assert report.frame().query("metric == 'P'")["model"].tolist() == list(tops)
+
+
+@LONG
+def test_six_hundred_thousand_labels():
+    rng, labels = np.random.default_rng(4), 600_000
+    Y = random(2_000, labels, 5e-6, format="csr", dtype=np.float32, random_state=rng)
+    Y.data[:] = 1
+    scores = random(2_000, labels, 2e-5, format="csr", dtype=np.float32, random_state=rng)
+    report = xc.report(Y, {"a": xc.TopK.from_scores(scores + 0.05 * Y, 10)}, train_truth=Y, samples=20)
+    assert [said for said in report.warnings if "is not whole" in said] == []
+    assert {"ranking", "bands", "calibration"} <= set(report.parts)
+
+
+def test_short_rows_have_a_report_from_the_command_line_too(tmp_path, capsys, here):
+    """The first case of all: three predictions a row, read from a file, at k = 5."""
+    Y, scores = some()
+    save_npz(tmp_path / "Y.npz", Y)
+    cut(xc.TopK.from_scores(scores, PLACES), np.full(ROWS, 3)).save(tmp_path / "three.npz")
+    from xcrepro.__main__ import main
+
+    argv = ["report", str(tmp_path / "Y.npz"), str(tmp_path / "three.npz"), "--samples", "20", "--no-price"]
+    assert main([*argv, "--out", str(tmp_path / "out")]) == 0
+    assert "is not whole" not in capsys.readouterr().err
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+# ---------------------------------------------------------------- what fails is said in its place
+
+
+def broken(*args, **named):
+    raise ZeroDivisionError("planted")
+
+
+def test_a_part_that_fails_is_said_in_its_place_and_the_rest_is_there(monkeypatch, no_figures, tmp_path, capsys):
+    monkeypatch.setattr(compute, "bins", broken)
+    monkeypatch.setattr(compute, "calibration", broken)
+    Y, scores = some()
+    report = xc.report(Y, xc.TopK.from_scores(scores, PLACES), train_truth=Y, samples=20, price=False)
+    assert not {"bins", "calibration", "reliability"} & set(report.parts)
+    assert {"ranking", "labelwise", "coverage", "bands"} <= set(report.parts)
+    said = [one for one in report.warnings if "is not whole" in one]
+    assert [one.count("ZeroDivisionError: planted") for one in said] == [1, 1, 0]  # the third needs the second
+    Page(report.to_html())
+    page = html.unescape(report.to_html())
+    for one, heading in zip(said, ("How near is it", "Are its scores", "In which scores"), strict=True):
+        assert heading in one
+        assert page.rindex(heading, 0, page.index(one)) < page.index(one) < page.index("SHA-256")
+    assert "Traceback" not in page
+    assert said == [one for one in reports.Report(report.about, report.files).warnings if "is not whole" in one]
+
+
+def test_what_no_report_can_be_without_fails_with_the_first_error(monkeypatch, no_figures):
+    monkeypatch.setattr(compute, "metrics_and_pairs", broken)
+    Y, scores = some()
+    with pytest.raises(NameError):
+        xc.report(Y, xc.TopK.from_scores(scores, PLACES), samples=20)
+
+
+def test_papermill_runs_on_after_a_part_that_fails(monkeypatch, tmp_path):
+    """As above, with a kernel: what a reader gets."""
+    whole = reports.for_readers
+
+    def with_a_fault(path):
+        notebook = whole(path)
+        kept = [cell for cell in notebook.cells if "of_section" not in cell.source or "def " in cell.source]
+        for cell in kept:
+            if "compute.bands(given" in cell.source:
+                cell.source = "1 / 0"
+            elif "draw=True" in cell.source:
+                cell.source = cell.source.replace(", draw=True", "")
+            elif "compute.bins(" in cell.source:
+                cell.source = "pass"
+        notebook.cells = kept
+        return notebook
+
+    monkeypatch.setattr(reports, "for_readers", with_a_fault)
+    Y, scores = some()
+    margins = xc.TopK.from_scores(9 * scores + 2, PLACES)  # no probabilities: fewer parts
+    report = xc.report(Y, margins, train_truth=Y, samples=20, price=False)
+    assert [one for one in report.warnings if "is not whole" in one] == [
+        "'Where do its hits come from?' is not whole: ZeroDivisionError: division by zero."
+    ]
+    assert {"ranking"} <= set(report.parts)
+    assert "An Exception was encountered" not in report.to_html()
+    assert sentences.best_of(report.frame(), "P", 1) == "model"
+
+
+def test_a_folder_that_is_refused_is_refused_before_the_work(monkeypatch, no_figures, tmp_path):
+    Y, scores = some()
+    top = xc.TopK.from_scores(scores, PLACES)
+    xc.report(Y, top, ks=1, samples=20, price=False, out=tmp_path / "out")
+    monkeypatch.setattr(reports, "execute", broken)
+    with pytest.raises(xc.errors.ArgumentError, match="other input"):
+        xc.report(Y, top.head(3), ks=1, samples=20, price=False, out=tmp_path / "out")
+    with pytest.raises(ZeroDivisionError):
+        xc.report(Y, top.head(3), ks=1, samples=20, price=False, out=tmp_path / "out", force=True)
+
+
+def test_a_difference_by_hand_ends_the_committed_run_alone(capsys):
+    from xcrepro import repro
+    from xcrepro.repro import manifest, notebooks
+
+    entry = manifest.load()["kit/your_predictions"]
+    committed = notebooks.parameters(entry.notebook)
+    with pytest.raises(compare.Disagreement):
+        repro.item("kit/your_predictions", committed).equal("x", by_hand=1.0, call=2.0)
+    repro.item("kit/your_predictions", committed | {"seed": 3}).equal("x", by_hand=1.0, call=2.0)
+    assert "by hand 1, call 2" in capsys.readouterr().out

@@ -1,0 +1,378 @@
+"""Every number of a report beside ``evaluate`` and slow counts of the same."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.sparse import csr_matrix
+
+import xcrepro as xc
+from xcrepro.core import metrics as m
+from xcrepro.tools.reports import compute, sentences
+from xcrepro.tools.reports.given import by_seed, collect
+
+KS = (1, 3, 5)
+
+
+@pytest.fixture(scope="module")
+def given(small):
+    return collect(small.Y, small.tops, train_truth=small.train)
+
+
+def weights(small):
+    counts = small.train.getnnz(axis=0)
+    return counts, xc.propensity.inverse(counts, 400, 0.55, 1.5)
+
+
+def test_every_metric_is_the_one_that_evaluate_has(small, made):
+    counts, inverse = weights(small)
+    names = [*itertools.chain(*compute.OWN.values()), "binned macro-F1"]
+    how = {"metrics": names, "interval": 0.95, "samples": 60}
+    expected = xc.evaluate(small.Y, small.tops, KS, inverse, counts, **how)
+    ours, fractions = made.frame(), expected["metric"] != "label entropy"
+    assert ours["value"].tolist() == expected["value"].tolist()
+    assert ours[["model", "metric", "k"]].equals(expected[["model", "metric", "k"]])
+    assert ours["low"].tolist() == expected["low"].clip(0).tolist()
+    assert ours["high"].tolist() == expected["high"].clip(upper=np.where(fractions, 1, np.inf)).tolist()
+
+
+def test_pairs_are_those_of_compare_and_corrected_over_all_of_them(small, made):
+    counts, inverse = weights(small)
+    names = ["P@1", "P@5", "nDCG@5", "PSP@5", "macro-F1@5", "coverage@5"]
+    expected = xc.compare(small.Y, small.tops, names, KS, inverse_propensity=inverse, label_counts=counts, samples=60)
+    keys = ["metric", "k", "left", "right"]
+    one, other = (table.set_index(keys).sort_index() for table in (made.frame("pairs"), expected))
+    pd.testing.assert_frame_equal(one, other)
+    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, ["R", "MRR@2"], samples=60)
+    pd.testing.assert_frame_equal(pairs, xc.compare(small.Y, small.tops, ["R", "MRR@2"], KS, samples=60))
+    assert "MRR" in set(own["metric"])
+
+
+def test_one_rule_corrects_all_comparisons_of_a_report(small):
+    tops = {**small.tops, "third": small.drawn(1)}
+    _, pairs = compute.metrics_and_pairs(collect(small.Y, tops), KS, samples=100)
+    assert len(pairs) == 3 * 5
+    assert pairs["p"].tolist() == m.holm(pairs["p raw"]).tolist()
+    tests = compute.t_tests(collect(small.Y, tops), KS, 0)
+    assert tests["p"].tolist() == m.holm(tests["p raw"]).tolist()
+
+
+def test_t_tests_are_the_macro_t_test(small, given):
+    table = compute.t_tests(given, KS, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", m.SharedErrorsWarning)
+        expected = m.macro_t_test(small.Y, small.good, small.bad, KS, samples=100)
+    assert table["p raw"].tolist() == [one.p for one in expected]
+    assert table["value"].tolist() == [one.difference for one in expected]
+
+
+def test_bins_have_the_ceiling_of_their_labels(small, made):
+    table = made.frame("bins")
+    counts, _ = weights(small)
+    for row in table.itertuples():
+        low, _, high = row.bin.rstrip("+").partition("-")
+        labels = (counts >= int(low)) & (counts <= int(high or (low if row.bin == "0" else 10**9)))
+        assert row.labels == labels.sum()
+        assert row.ceiling == m.best_macro_f1(csr_matrix(small.Y[:, labels]), row.k)
+        assert row.value <= row.ceiling + 1e-12
+
+
+def test_a_bin_that_no_model_has_anything_in_names_none():
+    bins = pd.DataFrame(
+        {"model": ["a", "b"] * 2, "bin": ["0", "0", "1-9", "1-9"], "k": 5, "value": [0.0, 0.0, 5.0, 10.0]}
+    )
+    said = sentences.bins(bins.assign(**{"ceiling": 50.0, "ceiling is": "exact"}), 5)
+    assert said.endswith("could have: 0: 0% whatever the model; 1-9: b with 20%.")
+
+
+def test_a_ceiling_that_is_too_large_a_programme_is_a_bound_above_it(given, made, monkeypatch):
+    monkeypatch.setattr(compute, "_EXACT_CEILING", -1)
+    bound = compute.bins(made.frame(), given)
+    assert set(bound["ceiling is"]) == {"bound"}
+    assert (bound["ceiling"] >= made.frame("bins")["ceiling"] - 1e-12).all()
+
+
+def test_bands_add_up_to_the_metrics_and_count_what_they_say(small, made):
+    bands, counts = made.frame("bands"), weights(small)[0]
+    table = made.frame().set_index(["model", "metric", "k"])["value"]
+    Y = small.Y.toarray() > 0
+    for model, rows in bands.groupby("model"):
+        assert rows["P"].sum() == pytest.approx(table[model, "P", 5], abs=1e-12)
+        assert rows["PSP"].sum() == pytest.approx(table[model, "PSP", 5], abs=1e-12)
+        assert rows["labels"].sum() == 30
+        assert rows["positives"].sum() == Y.sum()
+        hits = [counts[label] for i, row in enumerate(small.tops[model].ids[:, :5]) for label in row if Y[i, label]]
+        assert rows["hits"].sum() == len(hits)
+        rare = rows[rows["band"].isin(["0", "1-9"])]["hits"].sum()
+        assert rare == sum(count < 10 for count in hits)
+
+
+def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
+    table = made.frame("calibration").set_index(["model", "metric", "state", "k"])["value"]
+    for model, top in small.tops.items():
+        for k in KS:
+            before = top.head(k)
+            after = xc.calibrate.cross_fit_top(small.Y, before)
+            for state, one in (("before", before), ("after", after)):
+                for row in xc.evaluate(small.Y, one, k, metrics=["ECE", "ACE", "Brier", "NLL"]).itertuples():
+                    assert table[model, row.metric, state, k] == row.value
+    last = made.frame("calibration").query("k == 5")
+    assert last[["low", "high"]].notna().all(axis=None)
+    corrected = made.frame("calibration").query("metric == 'ECE corrected'")
+    assert set(corrected["state"]) == {"before"}  # beside a map that was fitted to these hits it would say 0
+    for row in corrected.itertuples():
+        found = m.corrected_ece(small.Y, small.tops[row.model], row.k)
+        assert (row.value, row.low, row.high) == (found.corrected, found.low, found.high)
+    [one] = m.confidence_intervals(small.Y, small.good, 5, metrics="ECE", samples=60)
+    own = last.query("model == 'good' and metric == 'ECE' and state == 'before'")
+    assert own[["low", "high"]].to_numpy().tolist() == [[one.low, one.high]]
+
+
+@pytest.mark.parametrize("calibrator", compute.CALIBRATORS)
+def test_the_calibrators_sentence_has_what_ece_and_nll_do(small, given, calibrator):
+    errors, _ = compute.calibration(given, KS, calibrator, samples=20)
+    text = sentences.calibration(errors, 5, compute.CALIBRATORS[calibrator])
+    ways = {"ECE": [], "NLL": []}
+    for model, top in small.tops.items():
+        after = xc.calibrate.cross_fit_top(small.Y, top.head(5), calibrator)
+        for metric, found in ways.items():
+            one, other = (xc.evaluate(small.Y, t, 5, metrics=[metric])["value"][0] for t in (top, after))
+            if other > one:
+                found.append(model)
+    first, second = (
+        f"{metric} falls for {len(small.tops) - len(up)} of {len(small.tops)} models"
+        + (f" and rises for {len(up)} ({' and '.join(up)})" if up else "")
+        for metric, up in ways.items()
+    )
+    assert f". In all, {first}, {'but' if ways['NLL'] else 'and'} {second}." in text
+    assert text.startswith(f"ECE@5 before and after {compute.CALIBRATORS[calibrator]}: ")
+
+
+def test_a_map_that_lowers_ece_and_raises_nll_is_said_in_one_sentence():
+    values = {"a": (0.12, 0.01, 0.3, 0.4), "b": (0.10, 0.02, 0.5, 0.4), "c": (0.10, 0.02, 0.5, 0.5)}
+    rows = [
+        (model, metric, state, 5, value, np.nan, np.nan)
+        for model, four in values.items()
+        for (metric, state), value in zip(itertools.product(("ECE", "NLL"), compute.STATES), four, strict=True)
+    ]
+    table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value", "low", "high"])
+    assert sentences.calibration(table, 5) == (
+        "ECE@5 before and after isotonic regression: a 12.0 % to 1.0 %; b 10.0 % to 2.0 %; c 10.0 % to 2.0 %. "
+        "In all, ECE falls for 3 of 3 models, but NLL falls for 1 of 3 models and rises for 1 (a)."
+    )
+
+
+def test_reliability_is_that_of_the_pairs(small, made):
+    found = made.frame("reliability").query("model == 'bad' and state == 'before'").drop(columns=["model", "state"])
+    expected = m.reliability(*m.pairs(small.Y, small.bad, 5))
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), expected)
+
+
+def test_the_price_is_greedy_selection_evaluated_on_the_truth(small, made):
+    table = made.frame("price")
+    assert table["beta"].tolist() == [*compute.BETAS] * 2
+    for row in table.itertuples():
+        chosen = xc.decide.greedy_coverage(small.tops[row.model].to_csr(), 5, row.beta)
+        assert (row.P, row.Cov) == (m.precision(small.Y, chosen, 5)[0], m.coverage(small.Y, chosen, 5)[0])
+    plain = made.frame().set_index(["model", "metric", "k"])[["value", "low", "high"]]
+    assert table.iloc[0][["P", "P low", "P high"]].tolist() == plain.loc[("good", "P", 5)].tolist()
+    assert table.iloc[0][["Cov", "Cov low", "Cov high"]].tolist() == plain.loc[("good", "coverage", 5)].tolist()
+
+
+def test_labels_and_points_are_counted_one_by_one(small, made):
+    Y = small.Y.toarray() > 0
+    labels, points = made.frame("labels").set_index("label"), made.frame("points")
+    for model, top in small.tops.items():
+        hits = np.array([[label in top.ids[i, :5] and Y[i, label] for label in range(30)] for i in range(120)])
+        predicted = np.array([sum(label in row[:5] for row in top.ids) for label in range(30)])
+        assert points[f"{model} hits"].tolist() == hits.sum(axis=1).tolist()
+        assert labels[f"{model} hits"].tolist() == hits.sum(axis=0)[labels.index].tolist()
+        assert labels[f"{model} predicted"].tolist() == predicted[labels.index].tolist()
+    assert points["good nDCG@5"].tolist() == [
+        m.ndcg(small.Y[i], small.good.rows([i]), 5)[0] for i in range(120)
+    ]  # of each point alone
+    assert labels["train points"].tolist() == weights(small)[0][labels.index].tolist()
+    counted = made.frame("differences").set_index("counted")
+    d = points["good hits"] - points["bad hits"]
+    assert counted.loc["points", ["more", "fewer", "as many"]].tolist() == [
+        (d > 0).sum(),
+        (d < 0).sum(),
+        (d == 0).sum(),
+    ]
+
+
+def test_the_most_different_points_name_the_labels_that_only_one_has(small, given):
+    points = compute.by_point(given, 5)
+    found = compute.most_different(points, "good", "bad", 3)
+    found = compute.with_labels(given, found, "good", "bad", 5)
+    Y = small.Y.toarray() > 0
+    largest = (points["good hits"] - points["bad hits"]).abs().max()
+    assert abs(found.loc[0, "good hits"] - found.loc[0, "bad hits"]) == largest
+    for row in found.to_dict("records"):
+        relevant = set(np.flatnonzero(Y[row["point"]]))
+        a, b = (set(top.ids[row["point"], :5]) for top in (small.good, small.bad))
+        assert row["only good"] == "; ".join(map(str, sorted(relevant & a - b)[:5]))
+        assert (
+            row["neither"].split("; ")[:1] == [str(label) for label in sorted(relevant - a - b)[:1]]
+            or not relevant - a - b
+        )
+
+
+def test_seeds_are_one_model_whose_error_has_both_parts(small):
+    tops = {f"net.seed{seed}": small.drawn(seed) for seed in range(4)} | {"good": small.good}
+    given = collect(small.Y, tops)
+    assert given.models == ["net", "good"]
+    metrics, pairs = compute.metrics_and_pairs(given, (1, 5))
+    row = metrics.set_index(["model", "metric", "k"]).loc[("net", "P", 5)]
+    values = np.array([m.precision(small.Y, small.drawn(seed), 5)[0] for seed in range(4)])
+    assert row["value"] == pytest.approx(values.mean(), abs=1e-15)
+    assert row["seeds"] == 4
+    assert row["stderr runs"] == pytest.approx(values.std(ddof=1) / 2)
+    assert row["stderr"] == pytest.approx(np.hypot(row["stderr points"], row["stderr runs"]))
+    assert "over 4 seeds" in sentences.seeds(metrics, 5)
+    assert "and seeds" in sentences.leader(metrics, pairs, "P", 5)
+    assert any("Of net" in note for note in sentences.reports_without(given, (1, 5)))
+
+
+@pytest.mark.parametrize(("error", "said"), [(np.nan, "over test points alone"), (0.01, "over test points and seeds")])
+def test_a_lead_says_which_errors_it_has_where_seeds_are_given(error, said):
+    values = {"a": 0.5, "b": 0.4, "c": 0.1}
+    rows = [(name, "P", 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
+    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
+    columns = ["left", "right", "metric", "k", "value", "low", "high", "p", "stderr runs"]
+    pairs = [("a", "b", "P", 1, 0.1, 0.05, 0.15, 0.01, error), ("a", "c", "P", 1, 0.4, 0.3, 0.5, 0.001, 0.02)]
+    assert sentences.leader(metrics, pd.DataFrame(pairs, columns=columns), "P", 1) == (
+        f"a leads P@1 with 50.0 % [49.0, 51.0]: 10.0 points [5.0, 15.0] above b (p = 0.01, {said})."
+    )
+
+
+@pytest.mark.parametrize("names", [["a.seed0", "a.seed00"], ["a.seed1", "a"], ["a", "a.seed1"]])
+def test_a_seed_twice_or_a_model_with_and_without_is_refused(small, names):
+    with pytest.raises(xc.errors.ArgumentError, match="seed of 'a'"):
+        by_seed(dict.fromkeys(names, small.good))
+
+
+def test_ranks_share_ties_and_take_the_models_that_all_datasets_have():
+    def table(**values):
+        return pd.DataFrame([(n, "P", 1, v) for n, v in values.items()], columns=["model", "metric", "k", "value"])
+
+    placed = compute.ranks({"x": table(a=0.5, b=0.4, c=0.4), "y": table(a=0.1, b=0.3, c=0.2, d=0.9)}, "P", 1)
+    assert placed["model"].tolist() == ["b", "a", "c"]
+    assert placed["mean rank"].tolist() == [1.75, 2.0, 2.25]
+    assert compute.ranks({"x": table(a=0.5)}, "PSP", 1).empty
+
+
+def placed_of(ranks) -> pd.DataFrame:
+    """A table of ranks from (models, datasets)."""
+    ranks = np.array(ranks, float)
+    placed = pd.DataFrame(ranks).assign(model=list("abcdefgh")[: len(ranks)])
+    return placed.assign(**{"mean rank": ranks.mean(axis=1)}).sort_values("mean rank", kind="stable")
+
+
+def slow_friedman(ranks: np.ndarray) -> float:
+    """Every order of every dataset's ranks, one by one: the variance of the sums that it leaves."""
+    orders = [list(itertools.permutations(column)) for column in ranks.T]
+    apart = np.array([np.var(np.sum(one, axis=0)) for one in itertools.product(*orders)])
+    return float((apart >= np.var(ranks.sum(axis=1)) - 1e-9).mean())
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 5), (3, 2), (3, 4), (4, 3)])
+def test_friedman_counts_all_orders_of_few_models_and_datasets(shape):
+    rng = np.random.default_rng(sum(shape))
+    for tied in (False, True):
+        values = rng.integers(3, size=shape) if tied else rng.random(shape)
+        ranks = np.array([stats.rankdata(column) for column in values.T]).T
+        assert compute.friedman(placed_of(ranks)) == pytest.approx(slow_friedman(ranks), abs=1e-12)
+
+
+def test_friedman_is_imans_and_davenports_law_of_many():
+    rng = np.random.default_rng(0)
+    ranks = np.array([stats.rankdata(rng.random(8)) for _ in range(20)]).T
+    ranks[:2, 0] = ranks[:2, 0].mean()
+    chi = stats.friedmanchisquare(*ranks).statistic  # it takes ties into account
+    f = 19 * chi / (20 * 7 - chi)
+    assert compute.friedman(placed_of(ranks)) == pytest.approx(stats.f(7, 19 * 7).sf(f))
+
+
+def test_friedman_is_never_zero_and_knows_no_difference_where_all_tie():
+    assert compute.friedman(placed_of([[1, 1], [2, 2]])) == 0.5
+    assert compute.friedman(placed_of([[1] * 3, [2] * 3, [3] * 3])) == pytest.approx(1 / 36)
+    assert compute.friedman(placed_of(np.arange(1, 9)[:, None] * np.ones(3))) == pytest.approx(1 / 40320**2)
+    assert compute.friedman(placed_of(np.full((3, 4), 2.0))) == 1.0
+    assert np.isnan(compute.friedman(placed_of([[1], [2]])))
+
+
+def test_ranks_of_few_datasets_have_no_critical_difference_and_a_tie_has_no_best():
+    two = sentences.ranks(placed_of([[1, 1], [2, 2]]), "P@5")
+    assert two == (
+        "Over 2 datasets a has the best mean rank in P@5, 1.00; b is 1.00 away. Datasets are too few for a critical "
+        "difference, which needs 6 (Friedman p = 0.5). Chance explains ranks as far apart as these, so it is not known that a "
+        "is better. Ranks leave out by how much models differ."
+    )
+    tied = sentences.ranks(placed_of([[1, 2], [2, 1]]), "P@5")
+    assert tied == "Over 2 datasets all models have the same mean rank in P@5, 1.50, so none is the best."
+    shared = sentences.ranks(placed_of([[1, 2], [2, 1], [3, 3]]), "P@5")
+    assert "a and b share the best mean rank in P@5, 1.50; c is 1.50 away." in shared
+    many = sentences.ranks(placed_of(np.array([[1], [2], [3]]) * np.ones(6)), "P@5")
+    assert "c is 2.00 away, more than the critical difference of 1.35 (Nemenyi, 5 %; Friedman p < 0.001)." in many
+    assert "Chance" not in many
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def leading(difference: float, p: float, metric: str = "P") -> str:
+    values = {"a": 0.5, "b": 0.5 - difference}
+    rows = [(name, metric, 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
+    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
+    row = ("a", "b", metric, 1, difference, difference - 0.02, difference + 0.02, p)
+    pairs = pd.DataFrame([row], columns=["left", "right", "metric", "k", "value", "low", "high", "p"])
+    return sentences.leader(metrics, pairs, metric, 1)
+
+
+@pytest.mark.parametrize(
+    ("difference", "p", "metric", "said"),
+    [
+        (0.05, 0.001, "P", "a leads P@1 with 50.0 % [49.0, 51.0]: 5.0 points [3.0, 7.0] above b (p = 0.001, "
+                           "over test points)."),
+        (-0.05, 0.001, "P", "b leads P@1 with 55.0 % [54.0, 56.0]: 5.0 points [3.0, 7.0] above a (p = 0.001, "
+                            "over test points)."),
+        (0.01, 0.4, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 1.0 points [-1.0, 3.0] above b, which chance "
+                         "may explain (p = 0.4, over test points)."),
+        (-0.05, 0.001, "abandonment", "a leads abandonment@1 with 50.0 % [49.0, 51.0]: 5.0 points [3.0, 7.0] below b "
+                                      "(p = 0.001, over test points)."),
+        (0.05, 0.1, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, not clear after "
+                         "Holm's correction (p = 0.1, over test points)."),
+        (0.05, np.nan, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, with an error "
+                            "that is not known (p not known, over test points)."),
+    ],
+)  # fmt: skip
+def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, p, metric, said):
+    assert leading(difference, p, metric) == said
+
+
+def test_who_is_not_clearly_worse_than_the_best_is_marked():
+    rows = [(name, "P", 1, v) for name, v in (("a", 0.5), ("b", 0.49), ("c", 0.3))]
+    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
+    columns = ["left", "right", "metric", "k", "value", "low", "high", "p"]
+    pairs = pd.DataFrame(
+        [("a", "b", "P", 1, 0.01, 0, 0, 0.3), ("a", "c", "P", 1, 0.2, 0, 0, 0.01), ("b", "c", "P", 1, 0.1, 0, 0, 0.01)],
+        columns=columns,
+    )
+    assert sentences.not_clearly_worse(metrics, pairs, "P", 1) == {"a", "b"}
+
+
+def test_rare_labels_are_named_where_there_are_some():
+    rows = pd.DataFrame({"model": "PLT", "band": ["1-9", "10-99"], "with a test point": [2, 5], "hits": [1.0, 3.0]})
+    assert sentences.bands(rows, 5) == (
+        "Hits at 5 by the label's train points: PLT 75% in 10-99, 25.0% in labels with fewer than 10."
+    )
+    none = rows.assign(**{"with a test point": [0, 5]}, hits=[0.0, 3.0])
+    assert sentences.bands(none, 5) == "Hits at 5 by the label's train points: PLT 100% in 10-99."
+    most = sentences.bands(rows.assign(hits=[3.0, 1.0]), 5)  # one share is said once
+    assert (most.count("75"), most.count("%")) == (1, 1)

@@ -1,0 +1,542 @@
+"""What a report is written as: the page, the LaTeX, the folder; and what it does with less than it likes to have."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix, save_npz
+
+import xcrepro as xc
+from tests.refused import refused
+from xcrepro.__main__ import main
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.tools.reports import html, latex, sentences
+from xcrepro.tools.reports import report as reports
+from xcrepro.tools.reports.grid import Cell, Grid
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+FOREIGN = '<script>alert("1")</script> & $x_1^2$ \\input{a} 50% #é~中"'
+
+
+class Page(HTMLParser):
+    """Holds a page to what it must be: every tag closed in order, no id twice; keeps what leads out of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open, self.ids, self.links, self.tags, self.texts = [], [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        assert len(self.ids) == len(set(self.ids))
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append(tag)
+        self.ids += [value for name, value in attrs if name == "id"]
+        self.links += [
+            value for name, value in attrs if name in ("href", "src", "xlink:href", "action", "data", "srcset")
+        ]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(made) -> str:
+    return made.to_html()
+
+
+QUICK = {"samples": 20, "price": False}
+
+
+def test_the_page_is_balanced_asks_for_nothing_and_is_small(made, page):
+    found = Page(page)
+    inside = [link for link in found.links if link.startswith("#")]
+    assert inside
+    assert all(link[1:] in found.ids for link in inside)
+    assert {link for link in found.links if not link.startswith(("#", "data:image/svg+xml;base64,"))} <= set(made.files)
+    assert "http" not in re.sub(r"base64,[\w+/=]*", "", page)
+    assert "@import" not in page
+    assert not re.findall(r"url\((?!#)", page)
+    assert len(page.encode()) < 3_000_000
+    assert {"main", "nav", "figure", "table", "caption"} <= set(found.tags)
+    assert found.tags.count("script") == 1
+    assert 'name="viewport"' in page
+    assert "prefers-color-scheme: dark" in page
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no Node")
+def test_a_table_sorts_by_click_and_key_and_shows_the_rows_that_are_chosen():
+    argv = ["node", Path(__file__).with_name("page_test.js"), Path(html.__file__).with_name("page.js")]
+    seen = json.loads(subprocess.run(argv, check=True, capture_output=True, text=True).stdout)
+    assert seen == {
+        "falling": [*range(11, -1, -1), None],
+        "rising": [*range(12), None],
+        "filtered": [5, 7, 10],
+        "choices": ["head 2: all", "few", "many"],
+        "chosen": 6,
+        "names": ["none", "model 9", "model 8"],
+    }
+
+
+def test_every_figure_and_table_has_its_words(made, page):
+    texts = "".join(Page(page).texts)
+    for name, part in made.parts.items():
+        assert part["said"], name
+        assert all(said in texts for said in part["said"])
+        assert (f"figures/{name}.svg" in made.files) == part["figure"]
+        assert {f"latex/{table}.tex" for table in part["tables"]} <= set(made.files)
+    alts = re.findall(r'<img alt="([^"]+)"', page)
+    assert len(alts) == sum(part["figure"] for part in made.parts.values()) == 7
+    assert page.count("<caption>") == page.count("<table>") == sum(len(p["tables"]) for p in made.parts.values()) + 1
+    assert all(word in page for word in ("numpy", "SHA-256", "seed = 0", "confidence = 0.95", "coverage, eq. 13"))
+    assert "Manning" not in page  # the source of AP, which is none of its metrics
+    assert "TIB" not in page  # what is typed about the committed example
+
+
+def test_the_code_is_there_if_asked_for(small, here):
+    report = xc.report(small.Y, small.tops, ks=1, **QUICK, code=True)
+    assert "compute.metrics_and_pairs(given" in report.to_html()
+    Page(report.to_html())
+
+
+def test_every_value_of_the_page_is_one_of_the_tables(made, page):
+    """The ranking table, cell by cell; the pairs from both sides."""
+    table = made.frame("ranking").set_index(["model", "metric", "k"])
+    section = page[page.index("csv/ranking.csv") : page.index("csv/labelwise.csv")]
+    head = re.findall(r'<th[^>]*scope="col"[^>]*>([^<]*)</th>', section)
+    rows = re.findall(r"<tr><td.*?</tr>", section)
+    assert len(rows) == 2
+    for row in rows:
+        cells = re.findall(r'<td[^>]*?(?: data-v="([^"]*)")?>(.*?)</td>', row)
+        model = cells[0][1]
+        for name, (exact, text) in zip(head[1:], cells[1:], strict=True):
+            metric, k = name.removesuffix(", %").split("@")
+            one = table.loc[(model, metric, int(k))]
+            assert float(exact) == one["value"]
+            shown = re.sub(r"<[^>]*>|°", "", text).split()
+            assert shown == [f"{100 * one['value']:.2f}", f"{100 * one['low']:.1f}–{100 * one['high']:.1f}"]
+    pairs = made.frame("pairs").set_index(["left", "right", "metric", "k"])["value"]
+    section = page[page.index("csv/pairs.csv") : page.index("csv/t_test.csv")]
+    cell = r"<td>([^<]*)</td>"
+    for left, right, metric, value in re.findall(f'<tr>{cell}{cell}{cell}<td[^>]*data-v="([^"]*)"', section):
+        name, k = metric.split("@")
+        known = pairs[left, right, name, int(k)] if left == "good" else -pairs[right, left, name, int(k)]
+        assert float(value) == known
+    assert section.count("<tr><td>") == 2 * len(pairs)
+
+
+def unescaped(text: str) -> list[str]:
+    """TeX's special signs that a small tokenizer finds outside commands, groups and mathematics."""
+    text = re.sub(r"(?<!\\)%.*", "", text) if text.startswith("%") else text
+    found = []
+    tokens = re.findall(r"\\[A-Za-z]+|\\.|\$[^$]*\$|[#%&$_^~{}]|[^\x00-\x7f]", text, re.DOTALL)
+    depth = 0
+    for token in tokens:
+        depth += (token == "{") - (token == "}")
+        assert depth >= 0
+        if token in "#%$_^~" or not token.isascii():
+            found.append(token)
+    assert depth == 0
+    return found
+
+
+def columns_of(tabular: str) -> set[int]:
+    body = tabular[tabular.index(r"\toprule") : tabular.index(r"\bottomrule")]
+    lines = [line for line in body.splitlines() if line.endswith(r"\\")]
+    return {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines}
+
+
+def sound(text: str) -> None:
+    """A LaTeX table with as many cells in each line, and nothing unescaped."""
+    assert columns_of(text) == {len(re.search(r"\\begin\{tabular\}\{([lr]+)\}", text)[1])}
+    assert [sign for sign in unescaped("\n".join(text.splitlines()[1:])) if sign != "^"] == []
+    assert r"\input" not in text
+
+
+def test_latex_tables_are_sound(made):
+    tables = [name for name in made.files if name.startswith("latex/")]
+    assert len(tables) == 13
+    for name in tables:
+        sound(made.files[name].decode())
+    assert r"\textbf{" in made.latex("ranking")
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_foreign_names_are_escaped_everywhere(small):
+    tops = {FOREIGN: small.good, "b": small.bad}
+    names = [f"=</td><b>{label} & $" for label in range(30)]
+    report = xc.report(
+        small.Y, tops, train_truth=small.train, label_names=names, texts=[FOREIGN] * 120, title=FOREIGN,
+        warnings=["<i>doubt</i>"], samples=20, ks=(1, 5),
+    )  # fmt: skip
+    page = report.to_html()
+    found = Page(page)
+    assert found.tags.count("script") == 1  # the page's own
+    assert not {"b", "i"} & set(found.tags)
+    assert any("<script>alert" in text for text in found.texts)
+    for name in report.files:
+        if name.startswith("latex/"):
+            sound(report.files[name].decode())
+    assert "<i>doubt" not in page
+    assert page.index("doubt") < page.index("csv/ranking.csv")  # before any number
+    assert report.frame("points")["text"].eq(FOREIGN).all()
+    assert report.frame("labels")["name"].str.startswith("'=").all()  # no formula, if a spreadsheet opens it
+
+
+def test_latex_escapes_to_ascii():
+    assert latex.escape("a_b{c}%#&~^\\<>|") == (
+        r"a\_b\{c\}\%\#\&\textasciitilde{}\textasciicircum{}\textbackslash{}\textless{}\textgreater{}\textbar{}"
+    )
+    assert latex.escape("[1] Łódź\n\x00ü") == r"{[}1{]} {[}U+0141{]}\'{o}d\'{z} \"{u}"
+    grid = Grid("x", "", ["a"], [[Cell("[", bold=True)], [Cell("b", "c", 1.0, unclear=True)]])
+    assert r"\textbf{{[}} \\" in latex.tabular(grid)
+    assert r"b$^\circ$ {\scriptsize c} \\" in latex.tabular(grid)
+
+
+# ---------------------------------------------------------------- less than it likes to have
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_what_is_not_known_is_left_out_and_said(small):
+    margins = xc.TopK(small.good.ids, small.good.scores * 3 - 1, 30)
+    report = xc.report(small.Y, {"margins": margins, "five": small.bad.head(5)}, samples=20)
+    assert not {"PSP", "PSnDCG"} & set(report.frame()["metric"])
+    assert not {"bins", "bands", "price"} & set(report.parts)
+    assert set(report.frame("calibration")["model"]) == {"five"}
+    assert report.frame("labels")["train points"].eq(-1).all()
+    page = report.to_html()
+    Page(page)
+    for words in ("No train truth was given", "The scores of margins do not all lie", "No price of coverage of five"):
+        assert any(note.startswith(words) for note in report.notes), words
+        assert words in page
+    assert "rare labels" not in page  # a section that shows nothing has no heading
+    one = xc.report(small.Y, margins, **QUICK)
+    assert not {"pairs", "t_test", "differences", "calibration", "reliability", "price"} & set(one.parts)
+    assert one.sentences("ranking")[0].startswith("P@1 of model is ")
+    assert "<span" not in one.to_html()  # the sign of chance
+    Page(one.to_html())
+
+
+@pytest.mark.usefixtures("no_figures")
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_few_points_are_reported(small, rows, tmp_path):
+    tops = {name: top.rows(np.arange(rows)) for name, top in small.tops.items()}
+    report = xc.report(small.Y[:rows], tops, train_truth=small.train, ks=(1, 5), samples=20)
+    expected = xc.evaluate(small.Y[:rows], tops["bad"], 5, metrics=["P"])["value"][0]
+    table = report.frame().set_index(["model", "metric", "k"])
+    assert table.loc[("bad", "P", 5), "value"] == expected
+    assert table["low"].isna().all() == (rows < 8)
+    if rows < 8:
+        assert any(note.startswith(f"{rows} test points: with fewer than 8") for note in report.notes)
+        assert "nobody can" in report.sentences("ranking")[0]
+    Page(report.save(tmp_path / "one").read_text(encoding="utf-8"))
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_points_without_labels_and_without_predictions_are_reported(small):
+    empty = xc.TopK(np.full((120, 5), -1, np.int32), np.full((120, 5), -np.inf, np.float32), 30)
+    report = xc.report(
+        csr_matrix((120, 30), dtype=np.float32),
+        {"empty": empty, "good": small.good},
+        train_truth=small.train,
+        samples=20,
+    )
+    assert report.frame().query("metric == 'P'")["value"].eq(0).all()
+    Page(report.to_html())
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_ten_models_stand_beside_each_other(small):
+    tops = {f"model {i}": small.drawn(i) for i in range(10)}
+    report = xc.report(small.Y, tops, ks=5, metrics=["nDCG", "R@5"], **QUICK)
+    pairs = report.frame("pairs")
+    assert len(pairs[["left", "right"]].drop_duplicates()) == 45
+    assert list(pairs["metric"].unique()) == ["nDCG", "R"]
+    page = report.to_html()
+    Page(page)
+    assert len(page.encode()) < 3_000_000
+    # Whole tables, so that a click sorts all of their rows.
+    assert page[page.index("csv/pairs.csv") : page.index("csv/t_test.csv")].count("<tr><td>") == 2 * 2 * 45
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_an_interval_that_begins_at_nothing_says_what_it_is_at_most(small):
+    assert sentences.ends(0.0, 0.0002, "P") == "at most 0.02"
+    assert sentences.ends(0.0002, 0.3, "P") == "at most 30.0"
+    assert sentences.ends(0.01, 0.3, "P") == "1.0, 30.0"
+    report = xc.report(small.Y, small.tops, train_truth=small.train, ks=1, **QUICK)
+    assert "at most" in report.to_html().partition("csv/labelwise.csv")[2]
+
+
+# ---------------------------------------------------------------- input
+
+
+@pytest.fixture
+def files(small, tmp_path):
+    (tmp_path / "predictions").mkdir()
+    for name, top in small.tops.items():
+        top.save(tmp_path / "predictions" / f"{name}.npz")
+    save_npz(tmp_path / "truth.npz", small.Y)
+    save_npz(tmp_path / "train.npz", small.train)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_files_give_the_same_report_as_what_is_in_memory(made, files):
+    (files / "texts.txt").write_text("\n".join(f"point {i}" for i in range(120)))
+    report = xc.report(
+        files / "truth.npz", files / "predictions", train_truth=files / "train.npz", title="Small", samples=60,
+        texts=files / "texts.txt",
+    )  # fmt: skip
+    assert report.about["models"] == ["bad", "good"]
+    one, other = (r.frame().sort_values(["model", "metric", "k"]).reset_index(drop=True) for r in (report, made))
+    pd.testing.assert_frame_equal(one, other)
+    assert report.frame("points")["text"].tolist() == [f"point {i}" for i in range(120)]
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_a_dataset_brings_its_labels_and_its_printed_rows():
+    ds = xc.twin("eurlex-4k", scale=0.05)
+    top = xc.TopK.from_scores(ds.test.observed_marginals, 10)
+    report = xc.report(ds, {"truth": top}, ks=(1, 5), **QUICK)
+    assert report.title == "EURLex-4K (synthetic)"
+    assert "TWIN" in report.to_html().upper()
+    assert "34.25†" in report.frame("printed").to_numpy().ravel().tolist()
+    assert "in doubt" in report.sentences("printed")[0]
+    assert (report.about["options"]["A"], report.about["options"]["B"]) == (ds.A, ds.B)
+    with refused("train_truth"):
+        xc.report(ds, {"truth": top}, train_truth=ds.train.Y)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"ks": (1, 11)}, ArgumentError, "ks must not exceed the 10 places that 'good' holds"),
+        ({"predictions": {}}, ArgumentError, "predictions must be those of one model or more"),
+        ({"predictions": {"a": 3}}, ArgumentError, r"predictions\['a'\] must be a TopK"),
+        ({"A": 0.5}, ArgumentError, "A and B go with train_truth"),
+        ({"label_names": ["a"]}, ArgumentError, "label_names must name each of the 30 labels"),
+        ({"truth": "nowhere/truth.npz"}, DataMissing, "no such file"),
+        ({"predictions": "nowhere.npz"}, DataMissing, "holds no predictions"),
+        ({"confidence": 95}, ArgumentError, "confidence must be"),
+        ({"others": ["nowhere"]}, DataMissing, "no report there"),
+        ({"texts": ["a"]}, ArgumentError, "texts must have one for each of the 120 points"),
+        ({"per_point": ["macro-F1"]}, ArgumentError, "per_point must be"),
+        ({"metrics": ["Q@1"]}, ArgumentError, "metric"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(small, change, error, words):
+    given = {"truth": small.Y, "predictions": small.tops, "ks": (1,)} | QUICK | change
+    with pytest.raises(error, match=words):
+        xc.report(given.pop("truth"), given.pop("predictions"), **given)
+
+
+def test_predictions_for_other_points_are_refused_with_their_file(small, files):
+    small.good.rows(np.arange(50)).save(files / "predictions" / "short.npz")
+    with pytest.raises(
+        DataError, match=r"short\.npz: found predictions for 50 points and 30 labels, expected the truth's 120"
+    ):
+        xc.report(small.Y, files / "predictions")
+    with refused("predictions['short']", match="120"):
+        xc.report(small.Y, {"short": small.good.rows([1])})
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_pairs_that_may_not_be_predicted_are_taken_out_of_scores_and_named_in_rankings(small, files):
+    first = small.good.ids[:, 0]
+    (files / "filter.txt").write_text("".join(f"{row} {label}\n" for row, label in enumerate(first)))
+    save_npz(files / "scores.npz", small.good.to_csr())
+    given = files / "truth.npz", [files / "scores.npz", files / "predictions" / "good.npz"]
+    report = xc.report(*given, exclude=files / "filter.txt", ks=1, **QUICK)
+    assert any(doubt.startswith("good: filter pairs") for doubt in report.warnings)
+    assert not any(doubt.startswith("scores: filter") for doubt in report.warnings)
+    second = [small.Y[row, label] > 0 for row, label in enumerate(small.good.ids[:, 1])]
+    assert report.frame().query("model == 'scores' and metric == 'P'")["value"].item() == pytest.approx(np.mean(second))
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_predictions_for_the_train_points_are_named_with_a_file_of_train_labels_too(small):
+    dense = small.train.toarray()[:120] + np.linspace(0.5, 0, 30)
+    wrong = xc.TopK.from_scores(dense, 10)
+    report = xc.report(
+        small.Y, {"good": small.good, "wrong": wrong}, train_truth=small.train, ks=5, **QUICK, warnings=["from outside"]
+    )
+    outside, doubt = report.warnings
+    assert outside == "from outside"
+    assert doubt.startswith("wrong: training points: ")
+    assert report.to_html().index("training points") < report.to_html().index("csv/ranking.csv")
+
+
+# ---------------------------------------------------------------- the folder
+
+
+def test_a_report_is_saved_whole_and_read_back(made, tmp_path):
+    path = made.save(tmp_path / "out")
+    home = path.parent
+    assert path.read_text(encoding="utf-8") == made.to_html()
+    assert {p.name for p in home.iterdir()} == {
+        "report.html", "report.ipynb", "report.json", "csv", "latex", "figures"
+    }  # fmt: skip
+    for name in made.parts:
+        pd.testing.assert_frame_equal(pd.read_csv(home / f"csv/{name}.csv"), made.frame(name), check_dtype=False)
+    title, table = reports.read(home)
+    assert title == "Small"
+    pd.testing.assert_frame_equal(table, made.frame(), check_dtype=False)
+    cells = json.loads((home / "report.ipynb").read_text())["cells"]
+    [given] = ["".join(cell["source"]) for cell in cells if "injected-parameters" in cell["metadata"].get("tags", [])]
+    assert "samples = 60" in given
+    assert "xcrepro-report-" not in given  # the folder of the run is gone
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_the_same_input_gives_the_same_files(small, tmp_path):
+    made, again = (xc.report(small.Y, small.tops, train_truth=small.train, ks=5, samples=20) for _ in range(2))
+    one, other = (r.save(tmp_path / name).parent for r, name in ((made, "a"), (again, "b")))
+    for path in one.rglob("*.*"):
+        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_another_report_is_kept_unless_forced_and_other_files_always(small, made, tmp_path):
+    home = tmp_path / "out"
+    made.save(home)
+    made.save(home)  # the same input
+    other = xc.report(small.Y, small.bad, ks=1, **QUICK)
+    with refused("out", match="other input"):
+        other.save(home)
+    assert reports.read(home)[0] == "Small"
+    other.save(home, force=True)
+    assert reports.read(home)[0] == "Your data"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years")
+    for force in (False, True):
+        with refused("out", match="new folder"):
+            made.save(tmp_path / "mine", force=force)
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "out"]
+
+
+def test_a_report_that_fails_leaves_nothing_and_keeps_what_was_there(made, tmp_path):
+    home = tmp_path / "out"
+    made.save(home)
+    before = {path: path.read_bytes() for path in home.rglob("*.*")}
+    broken = reports.Report(made.about, {**made.files, "csv/last.csv": None})
+    for target in (home, tmp_path / "fresh"):
+        with pytest.raises(TypeError):
+            broken.save(target, force=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert {path: path.read_bytes() for path in home.rglob("*.*")} == before
+
+
+def test_a_notebook_that_fails_says_why(small, monkeypatch, tmp_path):
+    monkeypatch.setattr(reports, "NOTEBOOK", "notebooks/kit/none.ipynb")
+    with pytest.raises(DataMissing, match="notebooks"):
+        xc.report(small.Y, small.tops, **QUICK)
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_other_datasets_give_ranks_and_three_no_critical_difference(small, made, tmp_path):
+    made.save(tmp_path / "small")
+    half = {name: top.rows(np.arange(60)) for name, top in small.tops.items()}
+    other = xc.report(small.Y[:60], half, title="Half", **QUICK)
+    report = xc.report(small.Y[60:], {n: t.rows(np.arange(60, 120)) for n, t in small.tops.items()}, title="Rest", **QUICK,
+                       others=[tmp_path / "small", other])  # fmt: skip
+    table = report.frame("ranks").query("metric == 'P@5'")
+    assert list(table.columns) == ["model", "Rest", "Small", "Half", "mean rank", "metric"]
+    assert table["mean rank"].sum() == 3
+    assert "too few" in report.sentences("ranks")[0]
+    assert "figures/ranks.svg" in report.files
+    with refused("others"):
+        xc.report(small.Y, small.tops, title="Small", ks=(1, 3, 5), **QUICK, others=[tmp_path / "small"])
+
+
+# ---------------------------------------------------------------- the command
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_the_command_names_what_does_not_fit_before_any_lead(small, tmp_path, capsys):
+    save_npz(tmp_path / "truth.npz", csr_matrix(small.Y))
+    (tmp_path / "tops").mkdir()
+    n = small.good.ids.shape[0]
+    small.good.save(tmp_path / "tops/good.npz")
+    kept = np.where(np.arange(n)[:, None] < n - n // 5, small.good.ids, -1)
+    xc.TopK.from_ids(kept, np.where(kept >= 0, small.good.scores, -np.inf), n_labels=small.good.n_labels).save(
+        tmp_path / "tops/cut.npz"
+    )
+    argv = [
+        "report",
+        str(tmp_path / "truth.npz"),
+        str(tmp_path / "tops"),
+        "--out",
+        str(tmp_path / "out"),
+        "--samples",
+        "40",
+    ]
+    assert main([*argv, "--no-price"]) == 0
+    said = capsys.readouterr()
+    doubt = f"cut: rows without predictions: {n // 5} of {n} rows have no prediction, the last {n // 5} in a row"
+    assert f"warning: {doubt}" in said.err
+    assert "good: rows" not in said.err
+    assert doubt in (tmp_path / "out/report.html").read_text()
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_the_command_writes_the_report_that_the_function_makes(files, made, capsys, monkeypatch):
+    given = [str(files / "truth.npz"), str(files / "predictions"), "--train-truth", str(files / "train.npz")]
+    out = files / "out"
+    argv = ["report", *given, "--out", str(out), "--title", "Small", "--samples", "60"]
+    monkeypatch.setattr("sys.argv", ["xcrepro", *argv])
+    assert main(argv) == 0
+    shown = capsys.readouterr()
+    assert "leads" in shown.out or "leader" in shown.out
+    assert f"wrote {out / 'report.html'}" in shown.out
+    assert shown.err.startswith("running ")
+    found = pd.read_csv(out / "csv/metrics.csv").sort_values(["model", "metric", "k"]).reset_index(drop=True)
+    expected = made.frame().sort_values(["model", "metric", "k"]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+    assert "Command: xcrepro report" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_command_refuses_a_folder_before_it_computes(files, capsys, monkeypatch):
+    (files / "taken").mkdir()
+    (files / "taken" / "a.txt").write_text("mine")
+    monkeypatch.setattr(reports, "report", lambda *_, **__: pytest.fail("computed"))
+    assert main(["report", str(files / "truth.npz"), str(files / "predictions"), "--out", str(files / "taken")]) == 2
+    assert "out must" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_label_names_come_from_a_file(files, capsys):
+    (files / "names.txt").write_text("\n".join(f"name {i}" for i in range(30)), encoding="utf-8")
+    argv = [
+        "report",
+        str(files / "truth.npz"),
+        str(files / "predictions" / "good.npz"),
+        "--out",
+        str(files / "out"),
+        "-k",
+        "1",
+    ]
+    assert main([*argv, "--no-price", "--labels", str(files / "names.txt")]) == 0
+    assert pd.read_csv(files / "out/csv/labels.csv")["name"].str.startswith("name ").all()
+    assert main([*argv, "--labels", str(files / "none.txt")]) == 2
+    assert "none.txt" in capsys.readouterr().err

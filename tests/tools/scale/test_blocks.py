@@ -1,0 +1,338 @@
+"""Block files: what goes in comes out, in each format; what is broken is named with file, row and label."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import xcrepro as xc
+from tests.tools.scale.conftest import N_LABELS, make
+from xcrepro.__main__ import main
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.extras import LibraryMissing
+from xcrepro.core.folds.rows import poisson_weights
+from xcrepro.tools.scale import BlocksFailed
+
+FORMATS = [
+    pytest.param("npz"),
+    pytest.param("parquet", marks=pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="no pyarrow")),
+    pytest.param("zarr", marks=pytest.mark.skipif(importlib.util.find_spec("zarr") is None, reason="no zarr")),
+]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("n", [0, 1, 40])
+def test_a_block_comes_back(suffix, n, tmp_path):
+    Y, top = make(max(n, 1), 3)
+    Y, top = Y[:n], top.rows(slice(n))
+    path = xc.scale.write_block(tmp_path / f"b.{suffix}", Y, top, 7, np.arange(n))
+    found = xc.scale.read_block(path)
+    assert (found.Y != Y).nnz == 0
+    assert found.Y.shape == (n, N_LABELS)
+    assert found.first_row == 7
+    assert found.top.ids.tobytes() == top.ids.tobytes()
+    assert found.top.scores.tobytes() == top.scores.tobytes()
+    assert found.n_relevant.tolist() == list(range(n))
+    xc.scale.write_block(path, Y, top)  # written anew
+    assert xc.scale.read_block(path).first_row is None
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_the_same_bits_from_each_format(suffix, data, tmp_path):
+    Y, top = data
+    paths = xc.scale.write_blocks(Y, top, tmp_path, rows=300, format=suffix)
+    assert [path.name for path in paths] == [f"block-{row:012d}.{suffix}" for row in (0, 300, 600)]
+    assert xc.scale.evaluate(tmp_path).equals(xc.evaluate(Y, top))
+    assert xc.scale.evaluate(f"{tmp_path}/*.{suffix}", resume=tmp_path / "states").equals(xc.evaluate(Y, top))
+
+
+def test_blocks_of_calibration_at_k_are_read(data, tmp_path):
+    Y, top = data
+    top.to_calibration_npz(tmp_path / "c.npz", Y)
+    wide = max(top.ids.max(), Y.indices.max()) + 1
+    expected = xc.evaluate(Y[:, :wide], xc.TopK(top.ids, top.scores, int(wide)))
+    assert xc.scale.evaluate([tmp_path / "c.npz"]).equals(expected)
+
+
+def damaged(path, **changes):
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    for name, change in changes.items():
+        arrays[name] = change(arrays[name].copy())
+    np.savez(path, **arrays)
+
+
+def put(row, place, value):
+    def change(array):
+        array[row, place] = value
+        return array
+
+    return change
+
+
+def at(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+FAULTS = {
+    "NaN": ({"scores": put(3, 0, np.nan)}, r"NaN \(nan\) at row 3, place 0, label \d+"),
+    "label out of range": ({"ids": put(4, 1, 300)}, r"300 at row 4, place 1"),
+    "label twice": ({"ids": lambda ids: put(2, 1, ids[2, 0])(ids)}, r"in row 2.*must not name a label twice"),
+    "scores rise": ({"scores": put(5, 1, 7.0)}, r"7\.0\) at row 5, place 1"),
+    "score without a label": ({"ids": put(6, 4, -1), "scores": put(6, 4, 0.0)}, r"at row 6, place 4, label -1"),
+    "truth out of range": ({"truth_indices": at(0, 999)}, r"column 999 in row"),
+    "truth negative": ({"truth_indices": at(0, -3)}, r"column -3 in row"),
+    "offsets": ({"truth_indptr": at(1, 10**6)}, r"offsets \(indptr\) that never fall"),
+    "other rows": ({"truth_indptr": lambda offsets: offsets[:-1]}, r"offsets \(indptr\), one more than rows"),
+    "no labels": ({"n_labels": lambda _: np.int64(0)}, r"n_labels 0"),
+    "a first row that is none": ({"first_row": lambda _: np.array([1, 2])}, r"first_row of shape \(2,\)"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_broken_is_named_and_the_others_are_kept(fault, paths, tmp_path):
+    changes, message = FAULTS[fault]
+    damaged(paths[0], **changes)
+    with pytest.raises(BlocksFailed, match=f"(?s)1 block could not be used.*part-0-0.npz.*{message}.*kept in") as error:
+        xc.scale.evaluate(paths, metrics=["P@1"], resume=tmp_path / "states")
+    assert [*error.value.failures] == [str(paths[0])]
+    assert len([*(tmp_path / "states").glob("*.npz")]) == len(paths) - 1
+
+
+def test_a_missing_and_a_torn_block(paths, tmp_path):
+    paths[1].unlink()
+    paths[4].write_bytes(paths[4].read_bytes()[:-200])
+    message = r"(?s)2 blocks.*part-90-1.npz: there is no such block.*part-300-4.npz: found no readable .npz"
+    with pytest.raises(BlocksFailed, match=message):
+        xc.scale.evaluate(paths, resume=tmp_path / "states")
+    assert len([*(tmp_path / "states").glob("*.npz")]) == len(paths) - 2
+    with pytest.raises(BlocksFailed, match="1 block could"):  # without --resume nothing is gained by going on
+        xc.scale.evaluate(paths)
+
+
+@pytest.mark.parametrize("engine", ["joblib", "dask"])
+def test_failures_are_the_same_words_from_other_processes(engine, paths, tmp_path, request):
+    more = {"workers": 2} if engine == "joblib" else {"client": request.getfixturevalue("client")}
+    damaged(paths[3], scores=put(0, 0, np.nan))
+    with pytest.raises(BlocksFailed) as here:
+        xc.scale.evaluate(paths, resume=tmp_path / "a")
+    with pytest.raises(BlocksFailed) as there:
+        xc.scale.evaluate(paths, engine=engine, resume=tmp_path / "b", **more)
+    assert there.value.failures == here.value.failures
+    assert len([*(tmp_path / "b").glob("*.npz")]) == len(paths) - 1
+    with pytest.raises(BlocksFailed, match="part-91-3"):
+        xc.scale.evaluate(paths, engine=engine, **more)
+
+
+def test_a_block_twice(paths, data, tmp_path):
+    Y, top = data
+    with pytest.raises(ArgumentError, match=r"part-0-0.npz again, after .*part-0-0.npz.*allow_repeats"):
+        xc.scale.evaluate([*paths, paths[0]])
+    again = xc.scale.write_block(tmp_path / "other name.npz", Y[85:95], top.rows(slice(85, 95)), 85)
+    for order in ([*paths, again], [again, *paths]):
+        with pytest.raises(BlocksFailed, match=r"rows 85 to 89.*has too") as error:
+            xc.scale.evaluate(order)
+        assert "other name.npz" in str(error.value)
+        assert "part-0-0.npz" in str(error.value)
+    twice = xc.scale.evaluate([*paths, again, paths[0]], metrics=["P@1"], allow_repeats=True)
+    rows = [*range(700), *range(85, 95), *range(90)]
+    assert twice.equals(xc.evaluate(Y[rows], top.rows(rows), metrics=["P@1"]))
+
+
+@pytest.mark.parametrize("engine", ["joblib", "dask"])
+def test_rows_twice_are_named_where_workers_have_one_each(engine, paths, data, tmp_path, request):
+    more = {"workers": 2} if engine == "joblib" else {"client": request.getfixturevalue("client")}
+    Y, top = data
+    again = xc.scale.write_block(tmp_path / "again.npz", Y[85:95], top.rows(slice(85, 95)), 85)
+    with pytest.raises(BlocksFailed, match=r"rows (85 to 89|90 to 90|91 to 94)"):  # whichever worker finds it
+        xc.scale.evaluate([*paths, again], engine=engine, **more)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([], "one or more"),
+        (3, "must be paths or functions"),
+        ([np.eye(3)], "ndarray at place 0"),
+        ({"a": 5}, "int at place 0"),
+    ],
+)
+def test_what_are_no_blocks(blocks, message):
+    with pytest.raises(ArgumentError, match=message):
+        xc.scale.evaluate(blocks)
+
+
+def test_functions_must_return_pairs_and_have_names_to_be_resumed(tmp_path):
+    with pytest.raises(BlocksFailed, match=r"block 0.*must return \(Y, top\)"):
+        xc.scale.evaluate([lambda: 3])
+    with pytest.raises(BlocksFailed, match=r"mine: ZeroDivisionError"):
+        xc.scale.evaluate({"mine": lambda: 1 / 0})
+    with pytest.raises(ArgumentError, match="resume needs"):
+        xc.scale.evaluate([lambda: 3], resume=tmp_path)
+
+
+def test_another_number_of_labels(paths, tmp_path):
+    Y, top = make(5, 1, n_labels=200)
+    other = xc.scale.write_block(tmp_path / "narrow.npz", Y, top, 700)
+    with pytest.raises(BlocksFailed, match=r"narrow.npz: Y .*300 labels.*200"):
+        xc.scale.evaluate([*paths, other])
+
+
+def test_no_pattern_matches(tmp_path):
+    with pytest.raises(DataMissing, match="no block"):
+        xc.scale.evaluate(tmp_path / "*.npz")
+    with pytest.raises(ArgumentError, match=r"must end in .npz, .parquet, .zarr"):
+        xc.scale.write_block(tmp_path / "a.csv", *make(3, 0))
+
+
+@pytest.mark.parametrize(("suffix", "package"), [("parquet", "pyarrow"), ("zarr", "zarr")])
+def test_a_package_that_is_absent(suffix, package, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(LibraryMissing, match=rf"{package} is not installed.*write .npz"):
+        xc.scale.write_block(tmp_path / f"a.{suffix}", *make(3, 0))
+
+
+# ---------------------------------------------------------------------------------------------- cutting
+
+
+@pytest.mark.parametrize("ending", ["txt", "txt.gz", "npz"])
+@settings(max_examples=8, deadline=None)
+@given(rows=st.integers(1, 70), seed=st.integers(0, 3))
+def test_a_score_matrix_is_cut(ending, rows, seed, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cut")
+    Y, top = make(60, seed, k=20)
+    xc.data.write.write_sparse(folder / f"truth.{ending}", Y)
+    xc.data.write.write_sparse(folder / f"scores.{ending}", top.to_csr())
+    paths = xc.scale.write_blocks(folder / f"truth.{ending}", folder / f"scores.{ending}", folder / "b", rows, k=7)
+    assert len(paths) == -(-60 // rows)
+    assert xc.scale.evaluate(paths).equals(xc.evaluate(Y, xc.TopK.from_scores(top.to_csr(), 7)))
+
+
+def test_files_that_do_not_belong_together(tmp_path):
+    Y, top = make(60, 0)
+    xc.data.write.write_sparse(tmp_path / "truth.txt", Y[:50])
+    xc.data.write.write_sparse(tmp_path / "scores.txt", top.to_csr())
+    with pytest.raises(DataError, match=r"truth.txt: .*50 rows"):
+        xc.scale.write_blocks(tmp_path / "truth.txt", tmp_path / "scores.txt", tmp_path / "b", rows=20)
+
+
+def test_models_predict_into_blocks(twin, tmp_path):
+    model = xc.models.PLT(seed=0).fit(twin.train.X, twin.train.Y)
+    paths = xc.scale.predict_blocks(model, twin.test.X, twin.test.Y, tmp_path / "a", rows=200, k=5)
+    expected = xc.evaluate(twin.test.Y, model.predict(twin.test.X, 5))
+    assert len(paths) > 1
+    assert xc.scale.evaluate(paths).equals(expected)
+    xc.write_xc(tmp_path / "test.txt", twin.test.X, twin.test.Y)
+    xc.scale.predict_blocks(model, tmp_path / "test.txt", None, tmp_path / "b", rows=150, k=5)
+    assert xc.scale.evaluate(tmp_path / "b").equals(expected)
+    weights = np.linspace(1, 9, twin.train.Y.shape[1])
+    xc.scale.predict_blocks(model, twin.test.X, twin.test.Y, tmp_path / "c", rows=150, k=5, weights=weights)
+    weighted = xc.evaluate(twin.test.Y, model.predict(twin.test.X, 5, weights=weights))
+    assert xc.scale.evaluate(tmp_path / "c").equals(weighted)
+
+
+# ---------------------------------------------------------------------------------------------- the command line
+
+
+def test_the_command_line(data, tmp_path, capsys):
+    Y, top = data
+    xc.data.write.write_sparse(tmp_path / "truth.txt", Y)
+    xc.data.write.write_sparse(tmp_path / "scores.txt", top.to_csr())
+    out = str(tmp_path / "blocks")
+    given = [str(tmp_path / "truth.txt"), str(tmp_path / "scores.txt")]
+    assert main(["write-blocks", *given, "--out", out, "--block-rows", "256", "-k", "5"]) == 0
+    assert "3 blocks in" in capsys.readouterr().out
+    assert main(["evaluate", *given, "--csv", "--train-truth", given[0]]) == 0
+    wanted = capsys.readouterr().out
+    for engine in (["serial"], ["joblib", "--workers", "2"]):
+        about = ["--blocks", f"{out}/*.npz", "--csv", "--train-truth", given[0], "--engine", *engine]
+        assert main(["evaluate", *about, "--resume", str(tmp_path / engine[0])]) == 0
+        assert capsys.readouterr().out == wanted
+    assert main(["evaluate", "--blocks", out, "--samples", "50", "--metrics", "P@1"]) == 0
+    assert "low" in capsys.readouterr().out
+    next((tmp_path / "blocks").glob("*512.npz")).write_bytes(b"PK")
+    assert main(["evaluate", "--blocks", out]) == 2
+    assert "block-000000000512.npz: found no readable .npz" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate"], "truth must be given, or --blocks"),
+        (["evaluate", "a", "b", "--resume", "c"], "--resume goes with --blocks"),
+        (["evaluate", "a", "--blocks", "c"], "truth must not be given with --blocks"),
+        (["evaluate", "--blocks", "nothing/*.npz"], "no block file"),
+        (["evaluate", "--blocks", ".", "--filter", "f"], "--filter does not"),
+        (["evaluate", "--blocks", ".", "--from", "csv"], "--from does not"),
+        (["report", "--blocks", "a=.", "--with", "d", "--out", "o"], "--with does not"),
+    ],
+)
+def test_the_command_line_refuses(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_scheduler_without_dask(paths, capsys):
+    assert main(["evaluate", "--blocks", str(paths[0]), "--scheduler", "tcp://127.0.0.1:1"]) == 2
+    assert "--scheduler goes with --engine dask" in capsys.readouterr().err
+
+
+def test_a_report_over_blocks(data, tmp_path, capsys):
+    Y, top = data
+    other = xc.TopK.from_scores(sparse.random(700, N_LABELS, 0.05, "csr", np.float32, np.random.default_rng(9)), 5)
+    for name, each in (("mine", top), ("other", other)):
+        xc.scale.write_blocks(Y, each, tmp_path / name, rows=300)
+    about = ["report", "--samples", "200", "--blocks", f"mine={tmp_path}/mine/*.npz", f"other={tmp_path}/other"]
+    assert main([*about, "--out", str(tmp_path / "report"), "--calibration"]) == 0
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "http:" not in page
+    assert "https:" not in page
+    assert '<main class="xcrepro-report"' in page
+    metrics = pd.read_csv(tmp_path / "report/csv/metrics.csv")
+    expected = xc.evaluate(Y, other)
+    found = metrics[metrics["model"] == "other"].reset_index(drop=True)
+    assert np.allclose(found["value"][: len(expected)], expected["value"])
+    assert {"ECE", "Brier"} <= {*metrics["metric"]}
+    # The paired bootstrap, by hand: the same weights for both models, drawn from the seed and the row's number.
+    weights = poisson_weights(0, np.arange(700), 200)
+    hits = [np.array([Y[row, ids[0]] > 0 for row, ids in enumerate(each.ids)], float) for each in (top, other)]
+    differences = (weights * (hits[0] - hits[1])[:, None]).sum(axis=0) / weights.sum(axis=0)
+    pairs = pd.read_csv(tmp_path / "report/csv/pairs.csv").query("metric == 'P' and k == 1").iloc[0]
+    assert pairs["value"] == pytest.approx(hits[0].mean() - hits[1].mean())
+    assert [pairs["low"], pairs["high"]] == pytest.approx(np.quantile(differences, [0.025, 0.975]))
+    short = xc.scale.write_blocks(Y[:300], top.rows(slice(300)), tmp_path / "short", rows=300)
+    assert main([*about, f"short={short[0]}", "--out", str(tmp_path / "new")]) == 2
+    assert "rows of 'mine'" in capsys.readouterr().err
+    assert main(["report", "--out", str(tmp_path / "new")]) == 2
+    assert "or --blocks" in capsys.readouterr().err
+
+
+def test_a_report_over_blocks_says_what_does_not_fit_before_any_number(tmp_path, capsys):
+    """Rows that are moved by one within the blocks of one of two models."""
+    ds = xc.twin("bibtex", scale=0.2)
+    top = xc.TopK.from_scores(ds.test.observed_marginals, k=5)
+    moved = xc.TopK.from_ids(np.roll(top.ids, 1, axis=0), n_labels=top.n_labels)
+    for name, each in (("right", top), ("moved", moved)):
+        xc.scale.write_blocks(ds.test.Y, each, tmp_path / name, rows=200)
+    about = ["report", "--samples", "20", "--blocks", f"right={tmp_path}/right", f"moved={tmp_path}/moved"]
+    assert main([*about, "--out", str(tmp_path / "report")]) == 0
+    [said] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
+    assert re.match(r"warning: moved: in \d of \d blocks, first in block-.*rows moved", said)
+    page = (tmp_path / "report/report.html").read_text(encoding="utf-8")
+    assert page.index("rows moved") < page.index("<table>")
+    assert json.loads((tmp_path / "report/report.json").read_text())["warnings"] == [said.removeprefix("warning: ")]

@@ -1,0 +1,306 @@
+"""Blocks through every engine: the same bits, whatever their order; and what goes on after a kill."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from tests.tools.scale.conftest import N_LABELS, make
+from xcrepro.core.errors import XCError
+from xcrepro.core.extras import LibraryMissing
+from xcrepro.tools.scale import BlocksFailed
+
+METRICS = ("P", "nDCG", "PSP", "macro-F1", "coverage", "ECE", "ACE")
+
+
+def options():
+    rng = np.random.default_rng(1)
+    return {
+        "inverse_propensity": 1 + 9 * rng.random(N_LABELS),
+        "label_counts": rng.integers(0, 900, N_LABELS),
+        "metrics": [*METRICS, "binned macro-F1"],
+    }
+
+
+def expected(data):
+    """By one State of all rows, whose own tests hold it to slow oracles."""
+    state = xc.State(**options())
+    return state.add(*data, first_row=0).compute()
+
+
+def same(found, wanted) -> None:
+    assert found.equals(wanted), found.compare(wanted)
+
+
+@pytest.mark.parametrize("engine", ["serial", "joblib"])
+def test_the_same_bits(engine, paths, data):
+    workers = {} if engine == "serial" else {"workers": 2}
+    for order in (paths, paths[::-1]):
+        same(xc.scale.evaluate(order, engine=engine, **workers, **options()), expected(data))
+
+
+def test_blocks_are_found_from_where_the_caller_stands(paths, data, tmp_path, monkeypatch):
+    """Processes of joblib are used again, and stay in the folder in which they began."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for folder in (other, tmp_path):
+        monkeypatch.chdir(folder)
+        near = [os.path.relpath(path) for path in paths]
+        same(xc.scale.evaluate(near, engine="joblib", workers=2, **options()), expected(data))
+
+
+def test_the_same_bits_on_dask_with_two_processes(client, paths, data):
+    wanted = expected(data)
+    assert len(client.nthreads()) == 2
+    for order in (paths, paths[3:] + paths[:3]):
+        same(xc.scale.evaluate(order, engine="dask", client=client, **options()), wanted)
+    same(xc.scale.evaluate(paths, engine="dask", client=client.scheduler.address, **options()), wanted)
+    assert client.status == "running"
+
+
+@settings(max_examples=15, deadline=None)
+@given(cuts=st.lists(st.integers(0, 60), max_size=5), seed=st.integers(0, 5), shuffle=st.randoms())
+def test_any_cutting_and_order(cuts, seed, shuffle):
+    Y, top = make(60, seed)
+    edges = [0, *sorted(cuts), 60]
+    parts = [
+        functools.partial(lambda lo, hi: (Y[lo:hi], top.rows(slice(lo, hi)), lo), lo, hi)
+        for lo, hi in itertools.pairwise(edges)
+    ]
+    shuffle.shuffle(parts)
+    same(xc.scale.evaluate(parts, metrics=METRICS[:2]), xc.evaluate(Y, top, metrics=METRICS[:2]))
+
+
+def test_functions_and_options(client, data):
+    Y, top = data
+    parts = {
+        f"rows {lo}": functools.partial(_rows, Y[lo : lo + 350], top.rows(slice(lo, lo + 350)), lo) for lo in (0, 350)
+    }
+    whole = xc.State(5, ["ECE@5", "P@5"], n_rows=700, folds=7, samples=20).update(Y, top, 0)
+    for engine, more in (("serial", {}), ("dask", {"client": client})):
+        about = {"metrics": ["ECE@5", "P@5"], "n_rows": 700, "folds": 7, "samples": 20}
+        state = xc.scale.state(parts, 5, engine=engine, **more, **about)
+        same(state.compute(), whole.compute())
+        same(state.calibrated(), whole.calibrated())
+        same(state.intervals(), whole.intervals())
+
+
+def _rows(Y, top, first):
+    return Y, top, first
+
+
+# ---------------------------------------------------------------------------------------------- resuming
+
+
+def read_log(log, path):
+    """A block that leaves word that it was read."""
+    with open(log, "a") as file:
+        file.write(f"{os.path.basename(path)}\n")
+    return xc.scale.read_block(path)
+
+
+def logged(paths, log):
+    return {path.name: functools.partial(read_log, log, path) for path in paths}
+
+
+@pytest.mark.parametrize("engine", ["serial", "joblib", "dask"])
+def test_what_is_kept_is_not_read_again(engine, paths, data, tmp_path, request):
+    more = {"serial": {}, "joblib": {"workers": 2}}.get(engine)
+    more = {"client": request.getfixturevalue("client")} if more is None else more
+    log, kept = tmp_path / "log", tmp_path / "states"
+    call = functools.partial(xc.scale.evaluate, engine=engine, resume=kept, **more, **options())
+    same(call(logged(paths, log)), expected(data))
+    assert sorted(log.read_text().split()) == sorted(path.name for path in paths)
+    assert len([*kept.glob("*.npz")]) == len(paths)
+    log.unlink()
+    next(iter(kept.glob("part-300*"))).unlink()
+    same(call(logged(paths, log)), expected(data))
+    assert log.read_text().split() == ["part-300-4.npz"]
+
+
+def test_another_block_or_option_is_not_taken_for_it(paths, data, tmp_path):
+    Y, top = data
+    xc.scale.evaluate(paths, metrics=["P@1"], resume=tmp_path / "states")
+    found = xc.scale.evaluate(paths, metrics=["P@1", "R@1"], resume=tmp_path / "states")
+    same(found, xc.evaluate(Y, top, metrics=["P@1", "R@1"]))
+    time.sleep(0.02)  # another time of change, on any file system
+    xc.scale.write_block(paths[0], Y[:90], top.rows(np.arange(90)[::-1]), 0)
+    changed = xc.scale.evaluate(paths, metrics=["P@1"], resume=tmp_path / "states")
+    other = xc.TopK(np.concatenate([top.ids[89::-1], top.ids[90:]]), top.scores, N_LABELS)
+    same(changed, xc.evaluate(Y, other, metrics=["P@1"]))
+
+
+def test_a_damaged_state_is_made_again(paths, data, tmp_path):
+    wanted = xc.scale.evaluate(paths, metrics=["P@1"], resume=tmp_path / "states")
+    state = next((tmp_path / "states").glob("*.npz"))
+    state.write_bytes(state.read_bytes()[:100])
+    with pytest.warns(UserWarning, match="is read again"):
+        same(xc.scale.evaluate(paths, metrics=["P@1"], resume=tmp_path / "states"), wanted)
+    same(xc.scale.evaluate(paths, metrics=["P@1"], resume=tmp_path / "states"), wanted)
+
+
+# ---------------------------------------------------------------------------------------------- kill -9
+
+
+def kill_worker(mark, times, path):
+    """Reading this block ends the process, so many times."""
+    count = len(mark.read_text()) if mark.exists() else 0
+    if count < times:
+        with open(mark, "a") as file:
+            file.write("x")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return xc.scale.read_block(path)
+
+
+@pytest.mark.parametrize("engine", ["joblib", "dask"])
+def test_a_killed_worker_is_replaced_once_and_named_the_second_time(engine, paths, data, tmp_path, request):
+    more = {"workers": 2} if engine == "joblib" else {"client": request.getfixturevalue("client")}
+    blocks = {path.name: path for path in paths}
+    blocks["part-91-3.npz"] = functools.partial(kill_worker, tmp_path / "once", 1, paths[3])
+    same(xc.scale.evaluate(blocks, engine=engine, **more, **options()), expected(data))
+    assert (tmp_path / "once").read_text() == "x"
+    blocks["part-91-3.npz"] = functools.partial(kill_worker, tmp_path / "ever", 99, paths[3])
+    with pytest.raises(
+        BlocksFailed, match=r"part-91-3\.npz: (the worker that had it died|it was under way when a process died)"
+    ):
+        xc.scale.evaluate(blocks, engine=engine, **more, **options())
+    assert (tmp_path / "ever").read_text() == "xx"
+
+
+def test_a_killed_client_leaves_no_worker_and_goes_on(paths, data, tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
+    script, pids, states = tmp_path / "run.py", tmp_path / "pids", tmp_path / "states"
+    script.write_text(
+        textwrap.dedent(f"""
+        import functools, os, time, sys
+        import xcrepro as xc
+        def slow(path, last):
+            with open({str(pids)!r}, "a") as file:
+                file.write(f"{{os.getpid()}}\\n")
+            time.sleep(3600 if last and "wait" in sys.argv else 0)
+            return xc.scale.read_block(path)
+        if __name__ == "__main__":
+            paths = {[str(path) for path in paths]!r}
+            blocks = {{os.path.basename(p): functools.partial(slow, p, i > 3) for i, p in enumerate(paths)}}
+            about = {{"metrics": ["P", "coverage"], "engine": "dask", "workers": 2, "resume": {str(states)!r}}}
+            print(xc.scale.evaluate(blocks, **about).to_csv())
+        """)
+    )
+    run = subprocess.Popen([sys.executable, str(script), "wait"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 120
+        while len([*states.glob("[!.]*.npz")]) < 4 and time.monotonic() < until and run.poll() is None:
+            time.sleep(0.1)
+    finally:
+        run.kill()
+        run.wait()
+    workers = {int(pid) for pid in pids.read_text().split()}
+    assert len([*states.glob("[!.]*.npz")]) == 4
+    until = time.monotonic() + 30
+    while any(_alive(pid) for pid in workers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(_alive(pid) for pid in workers)
+    before = len(pids.read_text().split())
+    found = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    assert found.stdout.strip() == xc.evaluate(*data, metrics=["P", "coverage"]).to_csv().strip()
+    assert len(pids.read_text().split()) == before + 2
+
+
+def _told_and_slow(mark, path):
+    """Runs on a worker: says that it began."""
+    mark.touch()
+    time.sleep(60)
+    return xc.scale.read_block(path)
+
+
+def test_a_scheduler_that_is_lost_on_the_way_is_an_error_in_seconds(paths, tmp_path):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
+    about, mark = tmp_path / "scheduler.json", tmp_path / "began"
+    cli = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    scheduler = subprocess.Popen([*cli, "--port", "0", "--no-dashboard", "--scheduler-file", str(about)], **quiet)
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(about), "--no-dashboard"]
+    others = [scheduler]
+    try:
+        others.append(subprocess.Popen([*worker, "--nworkers", "1", "--nthreads", "1"], **quiet))
+
+        def kill_when_begun() -> None:
+            until = time.monotonic() + 120
+            while not mark.exists() and time.monotonic() < until:
+                time.sleep(0.1)
+            scheduler.kill()
+
+        until = time.monotonic() + 60
+        while not about.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        threading.Thread(target=kill_when_begun).start()
+        address = json.loads(about.read_text())["address"]
+        blocks = {path.name: functools.partial(_told_and_slow, mark, path) for path in paths}
+        with pytest.raises(XCError, match="scheduler is lost"):
+            xc.scale.evaluate(blocks, engine="dask", client=address, **options())
+        assert mark.exists()
+    finally:
+        for process in others:
+            process.kill()
+            process.wait()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+# ---------------------------------------------------------------------------------------------- what is refused
+
+
+def test_an_unreachable_scheduler_is_an_error_in_seconds(paths):
+    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
+    began = time.monotonic()
+    with pytest.raises(XCError, match=r"tcp://127\.0\.0\.1:9"):
+        xc.scale.evaluate(paths, engine="dask", client="tcp://127.0.0.1:9")
+    assert time.monotonic() - began < 40
+
+
+def test_dask_absent_says_what_to_install(paths, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(LibraryMissing, match=r"pip install 'xcrepro\[scale\]'"):
+        xc.scale.evaluate(paths, engine="dask")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"engine": "spark"}, "engine must be one of"),
+        ({"engine": "serial", "workers": 2}, "workers goes with"),
+        ({"engine": "joblib", "client": "tcp://127.0.0.1:1"}, "client goes with the engine dask"),
+        ({"engine": "dask", "client": 3}, "client must be a distributed.Client or a scheduler"),
+        ({"engine": "joblib", "workers": 0}, "workers must be a whole number"),
+    ],
+)
+def test_arguments_are_checked(paths, arguments, message):
+    if arguments["engine"] == "dask":
+        pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
+    with pytest.raises(xc.errors.ArgumentError, match=message):
+        xc.scale.evaluate(paths, **arguments)
+
+
+def test_importing_takes_no_engine():
+    code = "import sys, xcrepro as xc; xc.scale.evaluate; print({'dask', 'distributed', 'joblib', 'zarr'} & {*sys.modules})"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -1,0 +1,406 @@
+"""Estimates from judged rows against slow oracles, all rows judged, and simulation of what the intervals promise."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import xcrepro as xc
+from tests import naive
+from xcrepro.__main__ import main
+from xcrepro.core.errors import ArgumentError, DataError
+
+j = xc.judged
+METRICS = ("P", "R", "nDCG", "nDCG (ideal k)", "AP", "abandonment", "coverage")
+ORACLES = {"P": naive.precision, "R": naive.recall, "nDCG": naive.ndcg, "AP": naive.average_precision}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Small examples are below what can be trusted; the tests of the warnings ask for them by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", j.JudgedWarning)
+        yield
+
+
+def problem(n=60, n_labels=12, k=4, seed=0, missing=0.4):
+    """Complete truth, observed truth, two models."""
+    rng = np.random.default_rng(seed)
+    complete = rng.random((n, n_labels)) < 3 / n_labels
+    observed = complete & (rng.random(complete.shape) >= missing)
+    hard, shared = rng.random((n, 1)), rng.random(complete.shape)  # some rows are hard for both models
+    models = {
+        name: xc.TopK.from_scores(complete * weight * hard + shared + 0.2 * rng.random(complete.shape), k)
+        for name, weight in (("one", 1.0), ("other", 0.8))
+    }
+    return complete.astype(float), observed.astype(float), models
+
+
+def said(complete, rows, labels=None):
+    """Verdicts of a perfect judge on every label of the rows."""
+    labels = range(complete.shape[1]) if labels is None else labels
+    return [(int(row), label, int(complete[row, label])) for row in rows for label in labels]
+
+
+# ---------------------------------------------------------------- oracles
+
+
+def slow_estimate(f_all, f, y, method):
+    """The formulas, with NumPy's covariance."""
+    weight = {"ppi": 1.0, "judged only": 0.0}.get(method)
+    lost = 1
+    if weight is None:
+        weight, lost = (np.clip(np.cov(y, f)[0, 1] / np.var(f, ddof=1), 0, 1) if np.ptp(f) > 0 else 1.0), 2
+    d = y - weight * f
+    value = d.mean() + weight * f_all.mean()
+    error = ((d - d.mean()) ** 2).sum() / (d.size - lost) / d.size * (1 - d.size / f_all.size)
+    return value, np.sqrt(error)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(3, 40), st.sampled_from(["ppi++", "ppi", "judged only"]))
+def test_estimates_equal_the_formulas_row_by_row(seed, n, method):
+    complete, observed, models = problem(seed=seed)
+    rows = np.sort(j.sample(60, n, seed))
+    found = j.estimate(observed, models, said(complete, rows), (1, 4), list(ORACLES), complete=True, method=method)
+    for line in found.itertuples():
+        rankings = [[int(label) for label in ids] for ids in models[line.model].ids]
+
+        def value(truth, row, line=line, rankings=rankings):
+            return ORACLES[line.metric]([set(np.flatnonzero(truth[row]).tolist())], [rankings[row]], line.k)
+
+        f_all = np.array([value(observed, row) for row in range(60)])
+        y = np.array([value(complete, row) for row in rows])
+        slow, error = slow_estimate(f_all, f_all[rows], y, method)
+        assert line.value == pytest.approx(slow, abs=1e-12)
+        assert line.stderr == pytest.approx(error, abs=1e-9)
+        assert line.observed == pytest.approx(f_all.mean(), abs=1e-12)
+        assert line.low <= line.high
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6))
+def test_with_all_rows_judged_nothing_is_left_to_guess(seed):
+    complete, observed, models = problem(seed=seed)
+    verdicts = said(complete, range(60))
+    found = j.estimate(observed, models, verdicts, (1, 3), METRICS, complete=True)
+    true = xc.evaluate(complete, models, (1, 3), metrics=METRICS)
+    rows = found["metric"] != "coverage"
+    assert np.allclose(found[rows][["value", "low", "high"]], true[rows][["value"]], atol=1e-12)
+    covered = found[~rows]
+    assert (covered["low"] <= true[~rows]["value"] + 1e-12).all()
+    assert (true[~rows]["value"] <= covered["high"] + 1e-12).all()
+    gaps = j.compare(observed, models, verdicts, 3, "P")
+    one, other = true.query("metric == 'P' and k == 3")["value"]
+    assert np.allclose(gaps[["value", "low", "high"]], one - other, atol=1e-12)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(5, 30))
+def test_the_bounds_of_coverage_equal_sets(seed, n):
+    """Of each open label, the sums of r / m and of r over the judged rows, one by one."""
+    complete, observed, models = problem(n_labels=40, seed=seed, missing=0.7)
+    rows, top = j.sample(60, n, seed), models["one"]
+    line = j.estimate(observed, top, said(complete, rows), 4, "coverage", complete=True).iloc[0]
+    covered = {label for row in range(60) for label in top.ids[row] if observed[row, label]}
+    predicted = [label for ids in top.ids for label in ids]
+    opened = set(predicted) - covered
+    right = [(row, label) for row in rows for label in top.ids[row] if label in opened and complete[row, label]]
+    low = max(60 / n * sum(1 / predicted.count(label) for _, label in right), len({label for _, label in right}))
+    high = min(60 / n * len(right), len(opened))
+    assert line["observed"] == pytest.approx(len(covered) / 40)
+    assert line["value"] == pytest.approx((len(covered) + (low + high) / 2) / 40)
+    assert line["low"] >= (len(covered) + len({label for _, label in right})) / 40 - 1e-12
+    assert line["high"] <= (len(covered) + len(opened)) / 40 + 1e-12
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 30))
+def test_bounds_equal_the_metric_with_all_unjudged_wrong_or_right(seed, n):
+    complete, observed, models = problem(seed=seed)
+    top, rows = models["one"], j.sample(60, n, seed) if n else []
+    found = j.bounds(observed, top, said(complete, rows, range(0, 12, 2)), (1, 4), METRICS)
+    low, high, known = observed.copy(), observed.copy(), observed > 0
+    for row in rows:
+        low[row, ::2] = high[row, ::2] = complete[row, ::2]
+        known[row, ::2] = True
+    for row in range(60):
+        for label in top.ids[row]:
+            high[row, label] = 1.0 if not known[row, label] else high[row, label]
+    ends = [xc.evaluate(truth, top, (1, 4), metrics=METRICS)["value"].to_numpy() for truth in (low, high)]
+    assert np.allclose(found["low"], np.minimum(*ends))
+    assert np.allclose(found["high"], np.maximum(*ends))
+    share = {k: np.mean([known[row, label] for row in range(60) for label in top.ids[row, :k]]) for k in (1, 4)}
+    assert np.allclose(found["judged"], found["k"].map(share))
+    assert np.allclose(found["residual"], found["high"] - found["low"])
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(1, 59), max_size=4, unique=True))
+def test_blocks_in_any_order_give_the_same_bits(seed, cuts):
+    complete, observed, models = problem(seed=seed)
+    verdicts = j.verdicts(said(complete, j.sample(60, 20, seed)))
+
+    def fold():
+        return j.Judged(verdicts, (1, 4), METRICS, complete=True, residual=True)
+
+    whole = fold().add(observed, models)
+    edges = [0, *sorted(cuts), 60]
+    parts = [
+        fold().add(observed[lo:hi], {name: top.rows(slice(lo, hi)) for name, top in models.items()}, lo)
+        for lo, hi in itertools.pairwise(edges)
+    ]
+    np.random.default_rng(seed).shuffle(parts)
+    merged = fold()
+    for part in parts:
+        merged.merge(pickle.loads(pickle.dumps(part)))
+    order = ["model", "metric", "k"]
+    for ours, theirs in ((whole.estimate(), merged.estimate()), (whole.bounds(), merged.bounds())):
+        pd.testing.assert_frame_equal(ours.sort_values(order), theirs.sort_values(order), check_exact=True)
+    pd.testing.assert_frame_equal(whole.compare(against="one"), merged.compare(against="one"), check_exact=True)
+
+
+# ---------------------------------------------------------------- what the intervals promise
+
+
+def test_intervals_hold_and_are_narrower_than_the_judged_rows_alone():
+    """150 samples of 80 of 800 rows: 95 % intervals that held in fewer than 86 % would be a fault."""
+    complete, observed, models = problem(n=800, n_labels=60, seed=3, missing=0.3)
+    top, names = models["one"], ["P", "R", "nDCG", "coverage"]
+    true = xc.evaluate(complete, top, 4, metrics=names)["value"].to_numpy()
+    held, widths = [], {"ppi++": [], "judged only": []}
+    for seed in range(150):
+        verdicts = j.verdicts(said(complete, j.sample(800, 80, seed)))
+        fold = j.Judged(verdicts, 4, names, complete=True).add(observed, top)
+        for method, own in widths.items():
+            found = fold.estimate(method=method)
+            own.append((found["high"] - found["low"]).to_numpy())
+            if method == "ppi++":
+                held.append(found["low"].le(true) & found["high"].ge(true))
+    assert found["metric"].tolist() == names
+    assert (np.mean(held, axis=0) >= 0.86).all()
+    narrow, wide = (np.mean(own, axis=0)[:3] for own in widths.values())  # of coverage only what rows can tell
+    assert (narrow < 0.9 * wide).all()
+
+
+def test_gaps_hold_and_are_narrower_than_two_intervals():
+    complete, observed, models = problem(n=800, n_labels=60, seed=4, missing=0.3)
+    one, other = (xc.metrics.precision(complete, top, 4)[0] for top in models.values())
+    held, narrower = 0, 0
+    for seed in range(100):
+        fold = j.Judged(said(complete, j.sample(800, 80, seed)), 4, complete=True).add(observed, models)
+        gap, each = fold.compare().iloc[0], fold.estimate()
+        held += gap["low"] <= one - other <= gap["high"]
+        narrower += gap["stderr"] < np.sqrt((each["stderr"] ** 2).sum())
+    assert held >= 86
+    assert narrower >= 90
+
+
+def test_fresh_rows_are_less_sure_than_these_rows():
+    complete, observed, models = problem(n=400, seed=5)
+    fold = j.Judged(said(complete, j.sample(400, 200)), 4, complete=True).add(observed, models["one"])
+    assert fold.estimate(target="fresh rows")["stderr"][0] > 1.2 * fold.estimate()["stderr"][0]
+
+
+def test_rows_without_a_change_still_leave_room():
+    """Thirty judged rows that show nothing missing do not prove that nothing is."""
+    complete, observed, models = problem(n=400, missing=0.0)
+    line = j.estimate(observed, models["one"], said(complete, j.sample(400, 30)), 4).iloc[0]
+    assert line["low"] < line["observed"] < line["high"]
+    assert line["high"] - line["low"] > 0.1
+
+
+# ---------------------------------------------------------------- what to judge
+
+
+def test_samples_grow_and_next_rows_make_the_interval_narrow_enough():
+    complete, observed, models = problem(n=1000, seed=6)
+    rows = j.sample(1000, 40, 2)
+    assert j.sample(1000, 90, 2)[:40].tolist() == rows.tolist()
+    assert np.unique(j.sample(1000, 1000)).size == 1000
+    found = j.estimate(observed, models["one"], said(complete, rows), 4, method="ppi")
+    more = j.next_rows(found, said(complete, rows), 0.02, 1000)
+    assert more.size
+    assert not np.isin(more, rows).any()
+    found = j.estimate(observed, models["one"], said(complete, [*rows, *more]), 4, method="ppi")
+    assert (found["high"] - found["low"])[0] / 2 < 0.025
+    assert j.next_rows(found, said(complete, [*rows, *more]), 0.5, 1000).size == 0
+
+
+def test_a_sheet_filled_in_comes_back(tmp_path):
+    complete, observed, models = problem()
+    table = j.sheet(observed, models, j.sample(60, 25), 4, [f"label {i}" for i in range(12)])
+    assert (table.loc[table["judge"] == "observed", "verdict"] == "1").all()
+    blank = table["verdict"] == ""
+    right = complete[table["row"], table["label"]].astype(int).astype(str)
+    table.loc[blank, "verdict"], table.loc[blank, "judge"] = right[blank.to_numpy()], "me"
+    table.to_csv(tmp_path / "sheet.csv", index=False)
+    found = j.estimate(observed, models, tmp_path / "sheet.csv", 4)
+    pd.testing.assert_frame_equal(found, j.estimate(observed, models, said(complete, j.sample(60, 25)), 4))
+    late = table["row"] == table["row"].iloc[-1]
+    table.loc[late, "verdict"] = ""
+    table.to_csv(tmp_path / "sheet.csv", index=False)
+    assert j.verdicts(tmp_path / "sheet.csv").drawn.size == 24
+    table.loc[table["row"] == table["row"].iloc[0], "verdict"] = ""
+    table.to_csv(tmp_path / "sheet.csv", index=False)
+    with pytest.warns(j.JudgedWarning, match="23 judged rows"):
+        assert j.verdicts(tmp_path / "sheet.csv").drawn.size == 0
+
+
+def test_rows_with_nothing_predicted_are_on_the_sheet():
+    top = xc.TopK.from_ids([[0, 1], [-1, -1]], n_labels=3)
+    assert j.sheet(np.eye(3)[:2], top, [1, 0], 2)["label"].tolist() == [-1, 0, 1]
+
+
+def test_agreement_equals_cohens_formula():
+    a, b = [1, 1, 0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 1, 1, 1, 1]
+    lines = [(i, 0, verdict, name) for name, all in (("a", a), ("b", b)) for i, verdict in enumerate(all)]
+    line = j.agreement(lines).iloc[0]
+    chance = (5 / 8) ** 2 + (3 / 8) ** 2
+    assert line["agree"] == 0.75
+    assert line["kappa"] == pytest.approx((0.75 - chance) / (1 - chance))
+    assert 2 * line["error"] * (1 - line["error"]) == pytest.approx(0.25)
+
+
+def test_the_command_draws_and_estimates(tmp_path, capsys):
+    complete, observed, models = problem(n=200)
+    xc.write_xc(tmp_path / "truth.txt", sp.csr_matrix((200, 1)), sp.csr_matrix(observed))
+    for name, top in models.items():
+        top.save(tmp_path / f"{name}.npz")
+    files = [str(tmp_path / name) for name in ("truth.txt", "one.npz", "other.npz")]
+    sheet = tmp_path / "sheet.csv"
+    assert main(["judge", "sample", *files, "-k", "1", "4", "-n", "40", "--out", str(sheet)]) == 0
+    assert "40 rows" in capsys.readouterr().out
+    table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+    blank = table["verdict"] == ""
+    table.loc[blank, "verdict"] = [
+        str(int(complete[int(r), int(x)])) for r, x in table[["row", "label"]][blank].to_numpy()
+    ]
+    table.to_csv(sheet, index=False)
+    ask = ["judge", "estimate", *files, "-k", "1", "4", "--verdicts", str(sheet)]
+    assert main([*ask, "--csv"]) == 0
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out.split("metric,k,left")[0]))
+    assert np.allclose(found["value"], j.estimate(observed, models, sheet, (1, 4))["value"], atol=1e-6)
+    assert main([*ask, "--within", "1"]) == 0
+    assert "± 1 points" in capsys.readouterr().out
+    table[table["row"].isin(table["row"].unique()[:10])].to_csv(sheet, index=False)
+    assert main(ask) == 0
+    assert "10 rows" in capsys.readouterr().err
+
+
+def test_most_judges_decide_and_a_tie_is_no():
+    lines = [(0, 0, 1, "a"), (0, 0, 1, "b"), (0, 0, 0, "c"), (0, 1, 1, "a"), (0, 1, 0, "b")]
+    assert j.verdicts(lines).right.tolist() == [True, False]
+
+
+def test_the_gap_of_two_coverages_lies_between_the_ends_of_both():
+    """With all rows judged, only what rows cannot tell is left: the ends of the gap are those of the two models."""
+    complete, observed, models = problem(n_labels=40, seed=2, missing=0.7)
+    fold = j.Judged(said(complete, range(60)), 4, "coverage").add(observed, models)
+    one, other = fold.estimate().itertuples()
+    gap = fold.compare().iloc[0]
+    assert gap["low"] <= one.low - other.low + 1e-12
+    assert gap["low"] >= one.low - other.high - 1e-12
+    assert gap["high"] >= one.high - other.high - 1e-12
+    assert gap["high"] <= one.high - other.low + 1e-12
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ([(0, 0, 1, "a"), (0, 0, 0, "a")], "1 and 0 .*'a' .*row 0, label 0"),
+        ([(0, 0, 2)], "verdict '2' .*line 1"),
+        ([(0, 0, 1), (-3, 0, 1)], "row '-3' .*line 2"),
+        ([(0, -2, 1)], "label '-2'"),
+        ([(0, 0)], "columns row, label, verdict"),
+    ],
+)
+def test_verdicts_that_break_a_rule_are_named(lines, words):
+    with pytest.raises(ArgumentError, match=words):
+        j.verdicts(lines)
+
+
+def test_what_cannot_be_estimated_is_refused():
+    complete, observed, models = problem()
+    top, rows = models["one"], j.sample(60, 30)
+
+    def ask(verdicts, metrics="P", **how):
+        return j.estimate(observed, top, verdicts, 4, metrics, **how)
+
+    for verdicts, words in (
+        ([*said(complete, rows), (60, 0, 1)], "below 60; got row 60"),
+        ([(0, 12, 1)], "below 12; got label 12 in row 0"),
+        (said(complete, rows, [0]), r"first 4 .*label \d+ at place \d"),
+        (said(complete, rows[:2]), "3 rows .*got 2"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            ask(verdicts)
+    with pytest.raises(ArgumentError, match=r"row 5.*random"):
+        j.verdicts(said(complete, [5]), rows=[6, 7])
+    with pytest.raises(ArgumentError, match=r"all labels .*'R'"):
+        ask(said(complete, rows), "R")
+    with pytest.raises(ArgumentError, match="rows: P, R"):
+        ask(said(complete, rows), "macro-F1")
+    with pytest.raises(ArgumentError, match="'these rows'"):
+        ask(said(complete, rows), "coverage", target="fresh rows")
+    with pytest.raises(ArgumentError, match="two or"):
+        j.compare(observed, {"one": top}, said(complete, rows), 4)
+    fold = j.Judged(said(complete, rows), 4).add(observed, top)
+    with pytest.raises(ArgumentError, match=" 59 twice"):
+        fold.add(observed, top, 0).estimate()
+    with pytest.raises(ArgumentError, match="same verdicts"):
+        fold.merge(j.Judged(said(complete, rows[:4]), 4))
+
+
+def test_a_file_that_is_no_sheet_is_named(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match=r"x\.csv.*verdict"):
+        j.verdicts(tmp_path / "x.csv")
+
+
+def test_doubts_are_warned_of():
+    complete, observed, models = problem(n=600, seed=8)
+    top = models["one"]
+
+    def warned(verdicts, words):
+        with pytest.warns(j.JudgedWarning, match=words):
+            j.estimate(observed, top, verdicts, 4)
+
+    warned(said(complete, j.sample(600, 10)), "only 10 rows are judged")
+    warned(said(complete, range(100)), "do not look drawn at random: the mean row number is 49\\.5 among them")
+    warned(said(complete, range(250, 350)), "squared distance from the middle")
+    easy = np.argsort(-(observed.sum(axis=1)), kind="stable")[:60]
+    warned(said(complete, easy), "mean observed labels")
+    rows = j.sample(600, 60)
+    warned(said(1 - complete, rows), "judges reject .* observed labels")
+    both = [(*line, "a") for line in said(complete, rows)] + [(*line, "b") for line in said(1 - complete, rows)]
+    warned(both, "agree on 0 % of 720 pairs")
+
+
+def test_random_rows_are_seldom_doubted():
+    complete, observed, models = problem(n=600, seed=9)
+    doubted = sum(
+        bool(j.Judged(said(complete, j.sample(600, 60, seed)), 4).add(observed, models["one"]).doubts())
+        for seed in range(100)
+    )
+    assert doubted <= 2
+
+
+def test_the_callers_truth_is_not_changed():
+    complete, observed, models = problem()
+    Y = sp.csr_matrix(observed)
+    before = Y.copy()
+    j.estimate(Y, models, said(complete, j.sample(60, 30)), 4)
+    assert (before != Y).nnz == 0

@@ -1,0 +1,30 @@
+"""The public names of ``import xcrepro as xc``, and where they lie: the one file that knows all wings by name."""
+
+WHERE = {
+    "read_xc": "xcrepro.core.data.read",
+    "write_xc": "xcrepro.core.data.write",
+    "load": "xcrepro.core.data.load",
+    "twin": "xcrepro.core.data.twin",
+    "Dataset": "xcrepro.core.data.dataset",
+    "Split": "xcrepro.core.data.dataset",
+    "TopK": "xcrepro.core.predictions",
+    "evaluate": "xcrepro.core.metrics.evaluate",
+    "compare": "xcrepro.core.metrics.compare",
+    "judged": "xcrepro.tools.judged",
+    "claims": "xcrepro.repro.published.claims",
+    "report": "xcrepro.tools.reports.report",
+    "Report": "xcrepro.tools.reports.report",
+    "State": "xcrepro.core.metrics.state",
+    "calibrate": "xcrepro.core.calibrate",
+    "data": "xcrepro.core.data",
+    "decide": "xcrepro.core.decide",
+    "diagnose": "xcrepro.tools.diagnose",
+    "errors": "xcrepro.core.errors",
+    "formats": "xcrepro.core.formats",
+    "metrics": "xcrepro.core.metrics",
+    "models": "xcrepro.models",
+    "propensity": "xcrepro.core.propensity",
+    "published": "xcrepro.repro.published",
+    "scale": "xcrepro.tools.scale",
+}
+"""Name -> the module that it is, or that holds it."""

@@ -1,0 +1,1 @@
+"""Read data and predictions, measure, calibrate, decide: what most of ``import xcrepro as xc`` gives."""

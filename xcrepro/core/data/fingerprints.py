@@ -1,0 +1,315 @@
+"""Which truth is this? A digest of its content, and the digests of the splits that are known.
+
+Two matrices of the same relevant labels in the same order have the same fingerprint, whatever their dtype and storage. The
+known ones stand in ``catalogue/fingerprints.csv``; ``xcrepro fingerprint --help`` says how a line comes into it.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from xcrepro.core.arguments import one_of
+from xcrepro.core.data import registry
+from xcrepro.core.data.dataset import Dataset
+from xcrepro.core.data.twin import Twin, twin
+from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.kernels import random
+from xcrepro.core.paths import atomic_path
+from xcrepro.core.truth import Truth, as_truth
+
+TABLE = Path(registry.__file__).parent / "catalogue" / "fingerprints.csv"
+PARTS = ("train", "test", "all")
+SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
+"""Scales at which a twin is drawn to be compared."""
+MOST_POINTS = 20_000
+"""Train points of a twin that is drawn to be compared, at most: a second or two."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """One truth on record: a line of the table.
+
+    ``part`` is ``"train"``, ``"test"`` or ``"all"`` (both together, nobody knows in which order), ``split`` its number from
+    0, empty where nobody knows which. ``fingerprint``, ``rows`` and ``counts`` are digests: of the content; of the rows in
+    any order; of the labels' and the rows' numbers of pairs, in any order.
+    """
+
+    dataset: str
+    part: str
+    split: str
+    points: int
+    labels: int
+    pairs: int
+    fingerprint: str
+    rows: str
+    counts: str
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What a truth is.
+
+    Attributes
+    ----------
+    name : str
+        The dataset's key, a twin's name, or empty.
+    part : str
+        ``"train"``, ``"test"``, ``"all"``, ``"test, complete"`` or ``"train, complete"`` (of a twin), or empty.
+    match : {"exact", "other order", "other labels", "same shape", "none"}
+        The same content; the same rows in another order; the same numbers of points a label and of labels a point, so
+        probably the same with labels numbered anew; another content of the same shape; nothing.
+    synthetic : bool
+        Is it a twin's?
+    text : str
+        All this in words.
+    fingerprint : str
+    """
+
+    name: str
+    part: str
+    match: str
+    synthetic: bool
+    text: str
+    fingerprint: str
+
+    @property
+    def comparable(self) -> bool:
+        """May numbers on it stand beside those that are printed for the dataset? Only on a real test split, as it is known."""
+        return self.match == "exact" and self.part == "test" and not self.synthetic
+
+
+def fingerprint(Y) -> str:
+    """The name of a truth by its content.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L), or Truth
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits, from SHA-256 over the shape and each row's relevant labels. Another order of rows or labels gives
+        another one; dtype, storage, stored zeros and the order within a row do not matter.
+
+    Examples
+    --------
+    >>> fingerprint(np.array([[1, 0, 2], [0, 1, 0]]))
+    'ca0237a459e3d68cec9d0190ec354e9a'
+    >>> fingerprint(np.array([[1, 0, 1], [0, 1, 0]])) == fingerprint(np.array([[True, False, True], [False, True, False]]))
+    True
+    """
+    truth = as_truth(Y)
+    shape = np.array([truth.n_rows, truth.n_labels])
+    return _digest(shape, truth.indptr, truth.indices)
+
+
+def known(dataset: str, part: str, Y, split: str = "") -> Known:
+    """The line of the table for a truth; ``part`` is train, test or all, ``split`` its number where it is known."""
+    truth = as_truth(Y)
+    about = registry.get(dataset).name, one_of("part", part, PARTS), split
+    sizes = truth.n_rows, truth.n_labels, int(truth.indices.size)
+    return Known(*about, *sizes, fingerprint(truth), _of_rows(truth), _of_counts(truth))
+
+
+def table() -> tuple[Known, ...]:
+    """The truths on record."""
+    stamp = TABLE.stat().st_mtime_ns if TABLE.is_file() else 0
+    return _table(TABLE, stamp)
+
+
+def write(lines: Iterable[Known]) -> Path:
+    """Put truths on record; a line of the same dataset, part and split, or of the same content, gives way."""
+    lines = list(lines)
+    where, contents = {(k.dataset, k.part, k.split) for k in lines}, {k.fingerprint for k in lines}
+    kept = [k for k in table() if (k.dataset, k.part, k.split) not in where and k.fingerprint not in contents]
+    with atomic_path(TABLE) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [f.name for f in fields(Known)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(asdict, sorted(kept + lines, key=_place)))
+    return TABLE
+
+
+def _place(line: Known) -> tuple:
+    """Splits by number, then those that have a name."""
+    numbered = line.split.isdigit() or not line.split
+    return line.dataset, not numbered, int(line.split or 0) if numbered else 0, line.split, line.part
+
+
+def recognise(Y, dataset: Dataset | None = None, *, twins: bool = True) -> Recognised:
+    """Which dataset's split is it?
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L), or Truth
+    dataset : Dataset, optional
+        A loaded dataset or a twin: its own splits are compared first.
+    twins : bool
+        Draw the twins (seed 0) that have as many test points, where they are small, and compare: a second or two, and only
+        where the number of points is that of one.
+
+    Examples
+    --------
+    >>> import xcrepro as xc
+    >>> ds = xc.twin("bibtex", scale=0.1)
+    >>> recognise(ds.test.Y, ds).text
+    'the test split of bibtex@0.1-seed0, a synthetic twin of Bibtex: no printed result is about it'
+    >>> recognise(ds.test.Y[::-1]).text
+    'unknown: 252 points and 157 labels are the shape of no split in the catalogue'
+    """
+    truth = as_truth(Y)
+    mark = fingerprint(truth)
+    found = _own(truth, mark, dataset) if dataset is not None else None
+    found = found or _on_record(truth, mark)
+    if found is None and twins:
+        found = _drawn(truth, mark)
+    return found or _by_shape(truth, mark)
+
+
+def _own(truth: Truth, mark: str, ds: Dataset) -> Recognised | None:
+    if not isinstance(ds, Dataset):
+        raise ArgumentError("dataset", "must be a Dataset", type(ds).__name__, "xc.load and xc.twin give one")
+    synthetic = isinstance(ds, Twin)
+    parts = {"test": ds.test.Y, "train": ds.train.Y}
+    if synthetic:
+        parts |= {"test, complete": ds.test.Y_complete, "train, complete": ds.train.Y_complete}
+    for part, Y in parts.items():
+        if Y.shape == (truth.n_rows, truth.n_labels) and fingerprint(Y) == mark:
+            return _twin(ds, part, mark) if synthetic else _real(ds, part, mark)
+    return None
+
+
+def _twin(ds: Twin, part: str, mark: str) -> Recognised:
+    text = f"{_called(part)} of {ds.name}, a synthetic twin of {ds.entry.printed_name}: no printed result is about it"
+    return Recognised(ds.name, part, "exact", True, text, mark)
+
+
+def _real(ds: Dataset, part: str, mark: str) -> Recognised:
+    """The split of a dataset that was loaded: on record, or as its files have it."""
+    for line in table():
+        if line.fingerprint == mark:
+            return Recognised(line.dataset, line.part, "exact", False, _name(line), mark)
+    name = ds.name.partition("@")[0]
+    aside = f": {'; '.join(ds.notes)}" if ds.notes else ", whose content is not on record"
+    return Recognised(name, part, "same shape", False, f"{_called(part)} of {ds.title} as loaded{aside}", mark)
+
+
+def _on_record(truth: Truth, mark: str) -> Recognised | None:
+    same = [k for k in table() if (k.points, k.labels, k.pairs) == (truth.n_rows, truth.n_labels, truth.indices.size)]
+    for line in same:
+        if line.fingerprint == mark:
+            return Recognised(line.dataset, line.part, "exact", False, _name(line), mark)
+    if not same:
+        return None
+    rows = _of_rows(truth)
+    for line in same:
+        if line.rows == rows:
+            return Recognised(
+                line.dataset, line.part, "other order", False, f"{_name(line)}, its rows in another order", mark
+            )
+    counts = _of_counts(truth)
+    for line in same:
+        if line.counts == counts:
+            text = (
+                f"as many points a label and labels a point as {_name(line)}: probably that, with labels numbered anew"
+            )
+            return Recognised(line.dataset, line.part, "other labels", False, text, mark)
+    return None
+
+
+@functools.lru_cache(maxsize=1)
+def _draw(name: str, scale: float) -> Dataset:
+    """The last one stays: whoever asks twice about one truth waits once."""
+    return twin(name, scale)
+
+
+def _drawn(truth: Truth, mark: str) -> Recognised | None:
+    for entry in registry.package().values():
+        if not (entry.n_test and entry.n_train and entry.n_labels) or truth.n_labels > 4 * entry.n_labels:
+            continue
+        for scale in SCALES:
+            if max(50, round(entry.n_test * scale)) == truth.n_rows and entry.n_train * scale <= MOST_POINTS:
+                try:
+                    ds = _draw(entry.name, scale)
+                except ArgumentError:  # too little is known of the dataset
+                    continue
+                if found := _own(truth, mark, ds):
+                    return found
+    return None
+
+
+def _by_shape(truth: Truth, mark: str) -> Recognised:
+    shape = truth.n_rows, truth.n_labels
+    for entry in registry.package().values():
+        for row in entry.published.values():
+            for part in ("test", "train"):
+                if shape == (row.get(f"n_{part}"), row.get("n_labels")):
+                    there = [k for k in table() if k.dataset == entry.name and k.part == part]
+                    aside = f"other content than the {len(there)} on record" if there else "none of it is on record"
+                    text = f"unknown: {shape[0]:,} points and {shape[1]:,} labels are the shape of {_called(part)} of "
+                    return Recognised(
+                        entry.name, part, "same shape", False, f"{text}{entry.printed_name}, {aside}", mark
+                    )
+    text = f"unknown: {shape[0]:,} points and {shape[1]:,} labels are the shape of no split in the catalogue"
+    return Recognised("", "", "none", False, text, mark)
+
+
+def _called(part: str) -> str:
+    name, _, complete = part.partition(", ")
+    return f"the {complete + ' truth of the ' if complete else ''}{name} split"
+
+
+def _name(line: Known) -> str:
+    title = registry.get(line.dataset).printed_name
+    if line.part == "all":
+        return f"{title} (real data), all points"
+    number = f" {line.split}" if line.split and registry.get(line.dataset).splits else ""
+    return f"{title} (real data), {line.part} split{number}"
+
+
+@functools.cache
+def _table(path: Path, stamp: int) -> tuple[Known, ...]:
+    if not stamp:
+        return ()
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        if reader.fieldnames != [f.name for f in fields(Known)]:
+            raise DataError(path, f"columns {reader.fieldnames}", ", ".join(f.name for f in fields(Known)), line=1)
+        numbers = ("points", "labels", "pairs")
+        return tuple(Known(**{k: int(v) if k in numbers else v for k, v in row.items()}) for row in reader)
+
+
+def _digest(*arrays: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array, "<i8").data)
+    return digest.hexdigest()[:32]
+
+
+def _of_rows(truth: Truth) -> str:
+    """Of the rows in any order: each row is the sum of its labels' mixed numbers, modulo 2**64; the sums are sorted."""
+    sums = np.concatenate([[np.uint64(0)], np.cumsum(_mixed(truth.indices.astype(np.uint64)), dtype=np.uint64)])
+    ends = sums[truth.indptr]
+    rows = np.sort(_mixed(ends[1:] - ends[:-1]))
+    return _digest(np.array([truth.n_rows, truth.n_labels]), rows.view(np.int64))
+
+
+def _of_counts(truth: Truth) -> str:
+    return _digest(np.sort(truth.label_counts()), np.sort(truth.sizes))
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    out = np.empty_like(numbers)
+    random.mixes(numbers, out)
+    return out
+
+
+def of_dataset(ds: Dataset, split: str = "") -> Sequence[Known]:
+    """The lines of the table for both splits of a dataset that was loaded."""
+    return [known(ds.name, part, Y, split) for part, Y in (("train", ds.train.Y), ("test", ds.test.Y))]

@@ -1,0 +1,129 @@
+"""A table with a pair a line: the columns ``row`` and ``label``, and of predictions ``score``; further columns are ignored.
+
+Commas, tabs or semicolons separate, as the first line says. In a truth a column ``relevance`` may say which pairs count:
+those above 0, or true. Beside ``score`` a column ``rank`` is held to the scores.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from scipy import sparse
+
+from xcrepro.core.data.lines import logical, real, shown, text_lines
+from xcrepro.core.errors import DataError
+from xcrepro.core.formats.entries import Entries, predicted, relevant, writing
+from xcrepro.core.formats.index import Index
+from xcrepro.core.predictions import TopK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def sniff(name: str, head: bytes) -> bool:
+    """Whether the first line names the columns."""
+    return {"row", "label"} <= set(_columns(head))
+
+
+def holds(head: bytes) -> tuple[str, ...]:
+    """By the columns."""
+    return ("predictions",) if "score" in _columns(head) else ("truth",)
+
+
+def _columns(head: bytes) -> list[str]:
+    first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[0].decode("utf-8", "replace").strip()
+    return [name.strip().strip('"') for name in first.split(_separator(first))]
+
+
+def _separator(first: str) -> str:
+    return max(",\t;", key=first.count)
+
+
+def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
+    """The relevant pairs, in any order."""
+    entries = Entries(path, index)
+    for line, record in _records(path, "row", "label"):
+        if "score" in record:
+            raise DataError(path, "a column 'score'", "a truth: row, label and perhaps relevance", line=1)
+        text = record.get("relevance", "1")
+        relevance = logical(text)
+        relevance = real(path, line, text, "the relevance") if relevance is None else relevance
+        entries.add(line, index.row(path, line, record["row"]), record["label"], relevance)
+    return entries.truth()
+
+
+def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
+    """The predicted pairs, in any order."""
+    entries = Entries(path, index)
+    for line, record in _records(path, "row", "label", "rank" if index.by_rank else "score"):
+        score = real(path, line, record.get("score", "0"), "the score")
+        rank = real(path, line, record["rank"], "the rank") if "rank" in record else None
+        entries.add(line, index.row(path, line, record["row"]), record["label"], score, rank)
+    return entries.top(k)
+
+
+def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[str, str]]]:
+    lines = text_lines(path)
+    _, first = next(lines, (1, ""))  # what is packed may be empty
+    rest = (text + "\n" for _, text in lines)
+    table = csv.reader(rest, delimiter=_separator(first), skipinitialspace=True, strict=True)
+    columns = _columns(first.encode())
+    known = (*wanted, *(name for name in ("score", "relevance", "rank") if name in columns))
+    if missing := [name for name in known if columns.count(name) != 1]:
+        raise DataError(path, f"the columns {shown(', '.join(columns))}", f"{', '.join(missing)} once", line=1)
+    while True:
+        try:
+            cells = next(table)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(path, str(error), "a line of a CSV table", line=table.line_num + 1) from None
+        line = table.line_num + 1  # the first line went another way
+        if not cells:
+            continue
+        if len(cells) != len(columns):
+            raise DataError(path, f"{len(cells)} cells", f"{len(columns)}, as in line 1", line=line)
+        yield (
+            line,
+            {
+                name: cell.strip() if name in ("score", "relevance", "rank") else cell
+                for name, cell in zip(columns, cells, strict=True)
+            },
+        )
+
+
+def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
+    """``row,label``; a row without labels has no line."""
+    rows = ((row, label) for row, labels in enumerate(relevant(Y)) for label in labels)
+    _write(path, ("row", "label"), rows, index)
+
+
+def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
+    """``row,label,score``, best first; a row without predictions has no line."""
+    rows = ((row, label, score) for row in range(len(top)) for label, score in predicted(top, row))
+    _write(path, ("row", "label", "score"), rows, index)
+
+
+def _write(path: str | os.PathLike, columns: tuple[str, ...], rows: Iterator[tuple], index: Index) -> None:
+    with writing(path) as file:
+        table = csv.writer(
+            file, lineterminator="\n", delimiter="\t" if os.fspath(path).removesuffix(".gz").endswith(".tsv") else ","
+        )
+        table.writerow(columns)
+        for row, label, *score in rows:
+            table.writerow((index.row_text(row), index.label_text(label), *score))
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """A table for a file that people open in a spreadsheet: a text or a column's name that it would run as a formula, ``=1+1``
+    for example, has an apostrophe before it."""
+
+    def plain(text):
+        risky = isinstance(text, str) and text.startswith(("=", "+", "-", "@", "\t", "\r"))
+        return f"'{text}" if risky else text
+
+    texts = {name: table[name].map(plain) for name in table.select_dtypes(exclude=["number", "bool"])}
+    return table.assign(**texts).rename(columns=plain)

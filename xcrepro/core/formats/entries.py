@@ -1,0 +1,200 @@
+"""What text formats are gathered into: one entry a relevant or predicted pair, with the line that it stood in."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import math
+import os
+import sys
+import warnings
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro.core.data.lines import shown
+from xcrepro.core.errors import ArgumentError, DataError, DataWarning
+from xcrepro.core.formats.index import Index
+from xcrepro.core.paths import atomic_path
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import as_truth
+
+MATRICES = ("Y", "X", "matrix", "scores", "ids")
+"""The arguments that a file's content goes to, as errors call them."""
+
+
+class Entries:
+    """Pairs of row and label, in any order, with a number; the ``index`` says who is meant."""
+
+    def __init__(self, path: str | os.PathLike, index: Index) -> None:
+        self.path, self.index = path, index
+        self._rows, self._labels, self._lines = array("q"), array("q"), array("q")
+        self._scores, self._ranks = array("d"), array("d")
+        self._n_rows: int | None = None
+        self._by_id: bool | None = None  # does each record say which row it is?
+        self._seen: set[int] = set()
+
+    def add(
+        self,
+        line: int | None,
+        row: int | None,
+        label: str | int | None,
+        score: float = 1.0,
+        rank: float | None = None,
+    ) -> None:
+        """One pair; ``row`` is a place, ``label`` what the file says; None of what is left out. ``rank`` is a second word on
+        the order, which is held to the scores, or taken in their place."""
+        known = None if row is None or label is None else self.index.label(self.path, line, label)
+        if known is None:
+            return
+        self._add(line, row, known, score, rank)
+
+    def add_known(
+        self, row: int | None, labels: Iterable[int | None], score: float = 1.0, line: int | None = None
+    ) -> None:
+        """Pairs of a row with labels that the index has looked up."""
+        for label in labels:
+            if row is not None and label is not None:
+                self._add(line, row, label, score, None)
+
+    def _add(self, line: int | None, row: int, known: int, score: float, rank: float | None) -> None:
+        if self.index.by_rank:
+            if rank is None or math.isnan(rank):
+                raise DataError(self.path, "no rank", "a number in a column of ranks", line=line)
+            score = -rank
+        if rank is not None:
+            self._ranks.append(rank)
+        self._rows.append(row)
+        self._labels.append(known)
+        self._scores.append(score)
+        self._lines.append(-1 if line is None else line)
+
+    def has_rows(self, n: int) -> None:
+        """The file has these rows, in order, whether there are entries for them or not."""
+        if self._by_id:
+            return
+        if self.index.n_rows is not None and self.index.n_rows != n:
+            raise DataError(
+                self.path, f"{n:,} rows", f"{self.index.n_rows:,}", do="Take both files from the same split"
+            )
+        self._n_rows = n
+
+    def place(self, line: int | None, place: int, row: object) -> int | None:
+        """The row of the ``place``-th record of a file, which calls it ``row`` (None: it does not)."""
+        if self._by_id is None:
+            # A record without an id, beside a truth that has them: in order, as in formats that have no ids.
+            known = self.index.has_row_ids and not (self.index.learnt and row is None)
+            self._by_id = known or (self.index.learns and row is not None)
+        if not self._by_id:
+            return place
+        if type(row) not in (str, int):
+            do = "Leave the row ids out (--rows, row_ids=) where the file has the rows in order"
+            raise DataError(self.path, f"a record with the row id {shown(row)}", "a text or a number", line=line, do=do)
+        number = self.index.row(self.path, line, str(row))
+        if number is not None and number in self._seen:
+            raise DataError(self.path, f"row {shown(row)} again", "one record for each row", line=line)
+        self._seen.add(number)
+        return number
+
+    def truth(self) -> sparse.csr_matrix:
+        """The relevant pairs, those with a number above 0, as ones."""
+        scores = np.frombuffer(self._scores, np.float64)
+        return as_truth(self._csr(scores)).to_csr()
+
+    def top(self, k: int | None) -> TopK:
+        """The predictions, ranked; k None: all of them."""
+        scores = self._csr(np.frombuffer(self._scores, np.float64))
+        self._hold_ranks()
+        with of_file(self.path):
+            return ranked(scores, k)
+
+    def _hold_ranks(self) -> None:
+        """Warn if a column of ranks says another order than the scores, in any place of any row."""
+        if len(self._ranks) != len(self._rows) or not len(self._rows) or self.index.by_rank:
+            return
+        parts = (self._rows, np.int64), (self._scores, np.float64), (self._ranks, np.float64)
+        rows, scores, ranks = (np.frombuffer(part, kind) for part, kind in parts)
+        order = np.lexsort((ranks, -scores, rows))
+        rows, scores, ranks = rows[order], scores[order], ranks[order]
+        said = (np.diff(rows) == 0) & (np.diff(scores) != 0) & (np.diff(ranks) != 0)
+        against = said & (np.diff(ranks) < 0)
+        if not against.any():
+            return
+        odd, every = np.unique(rows[:-1][against]), np.unique(rows[:-1][said])
+        whole = every.size - np.unique(rows[:-1][said & ~against]).size
+        text = f"{self.path}: in {odd.size:,} of {every.size:,} rows the column of ranks says another order than the scores"
+        if whole:
+            text += f", in {whole:,} the reverse, as where scores are distances or ranks and lower is better"
+        text += ". The scores were taken, as trec_eval does; --by-rank (by_rank=) takes the ranks"
+        warnings.warn(text, DataWarning, stacklevel=5)
+
+    def _csr(self, scores: np.ndarray) -> sparse.csr_matrix:
+        rows, labels = (np.frombuffer(part, np.int64) for part in (self._rows, self._labels))
+        n = self._n_rows if self._n_rows is not None else self.index.height(self.path, {*self._rows, *self.index.named})
+        order = np.lexsort((labels, rows))
+        again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(labels[order]) == 0))
+        if len(again):
+            at = int(max(order[again[0]], order[again[0] + 1]))
+            line = self._lines[at]
+            found = f"label {shown(self.index.label_text(int(labels[at])))} twice in row {self.index.row_text(int(rows[at]))}"
+            raise DataError(self.path, found, "each label once in a row", line=None if line < 0 else line)
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+        width = self.index.width(int(labels.max(initial=-1)))
+        return sparse.csr_matrix((scores[order], labels[order], indptr), shape=(n, width))
+
+
+def ranked(scores, k: int | None) -> TopK:
+    """``TopK.from_scores``; k None: as many places as the longest row has predictions."""
+    if k is None:
+        # Of a dense one the predictions are counted, too: a file of no rows may claim any number of columns.
+        stored = np.diff(scores.indptr) if sparse.issparse(scores) else np.count_nonzero(scores != -np.inf, axis=1)
+        k = int(stored.max(initial=1))
+    return TopK.from_scores(scores, max(k, 1))
+
+
+@contextlib.contextmanager
+def writing(path: str | os.PathLike) -> Iterator[TextIO]:
+    """A text file to write into, UTF-8, packed where its name ends in ``.gz``; it appears whole or not at all."""
+    with atomic_path(path) as part, open(part, "wb") as raw:
+        packed = gzip.GzipFile("", "wb", 6, raw, 0) if os.fspath(path).endswith(".gz") else raw
+        with io.TextIOWrapper(packed, encoding="utf-8", newline="") as text:
+            yield text
+
+
+@contextlib.contextmanager
+def of_file(path: str | os.PathLike) -> Iterator[None]:
+    """Turn what is wrong with a matrix that came from a file into an error that names the file."""
+    try:
+        yield
+    except ArgumentError as error:
+        if error.argument not in MATRICES:
+            raise
+        raise DataError(path, str(error.got), f"values: {error.argument} {error.rule}", do=error.do) from error
+
+
+def predicted(top: TopK, row: int) -> list[tuple[int, str]]:
+    """(label, score as text) of a row's predictions, best first; the text reads back to the same float32."""
+    places = zip(top.ids[row].tolist(), top.scores[row], strict=True)
+    return [(label, str(score)) for label, score in places if label >= 0]
+
+
+def relevant(Y) -> list[list[int]]:
+    """The labels of each row."""
+    truth = as_truth(Y)
+    return [truth.indices[lo:hi].tolist() for lo, hi in zip(truth.indptr, truth.indptr[1:], strict=False)]
+
+
+def check_finite(top: TopK, format: str) -> None:
+    """JSON and Parquet files have no infinite scores."""
+    if np.isposinf(top.scores).any():
+        row, place = (int(i) for i in np.argwhere(np.isposinf(top.scores))[0])
+        raise ArgumentError("top", f"must have finite scores for {format}", f"infinity at row {row}, place {place}")
+
+
+def is_finite(value: object) -> bool:
+    """A real number, as JSON has it, that float64 can hold; JSON's whole numbers may have any number of digits."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max

@@ -1,0 +1,137 @@
+"""JSON lines, an object a row.
+
+====================================================  ======================================================================
+keys                                                  whose
+====================================================  ======================================================================
+``labels``; ``labels`` and ``scores``                 what is written here: a truth; predictions
+``target_ind``, and ``target_rel`` where present      the repository's raw text: a truth
+``subjects``: ``{"uri", "label"}`` each               Annif's documents: a truth
+``results``: ``{"uri", "label", "score"}`` each       Annif's suggestions: predictions
+====================================================  ======================================================================
+
+The objects stand in the order of the rows, whatever they are called, unless row ids are given: then ``row``, ``uid``, ``id``
+or ``document_id`` says which row an object is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+from scipy import sparse
+
+from xcrepro.core.data.lines import json_lines, shown
+from xcrepro.core.errors import DataError
+from xcrepro.core.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
+from xcrepro.core.formats.index import Index
+from xcrepro.core.predictions import TopK
+
+_ROW_KEYS = ("row", "uid", "id", "document_id")
+_TRUTH_KEYS = ("labels", "target_ind", "subjects")
+
+
+def sniff(name: str, head: bytes) -> bool:
+    """Whether it begins with an object."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def holds(head: bytes) -> tuple[str, ...]:
+    """By the first object's keys."""
+    try:
+        keys = set(json.loads(head.split(b"\n")[0]))
+    except (ValueError, TypeError, RecursionError):  # a first line longer than the head, or broken: reading will tell
+        return ("truth", "predictions")
+    if {"results", "subjects"} <= keys:
+        return ("truth", "predictions")
+    return ("predictions",) if keys & {"results", "scores"} else ("truth",)
+
+
+def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
+    """The relevant labels; with ``target_rel`` those above 0."""
+    entries, n = Entries(path, index), 0
+    for n, (line, record) in enumerate(json_lines(path), 1):
+        row = entries.place(line, n - 1, _row_id(record))
+        key = next((key for key in _TRUTH_KEYS if key in record), None)
+        if key is None or "scores" in record:
+            found = "'scores', which predictions have" if key else f"the keys {shown(', '.join(record))}"
+            raise DataError(path, found, f"a truth: {' or '.join(_TRUTH_KEYS)}", line=line)
+        labels = _list(path, line, record, key)
+        values = _list(path, line, record, "target_rel", len(labels)) if "target_rel" in record else [1.0] * len(labels)
+        for label, value in zip(labels, values, strict=True):
+            if not is_finite(value) or value < 0:
+                raise DataError(path, f"the relevance {shown(value)}", "a number, 0 or more", line=line)
+            entries.add(line, row, _label(path, line, label, index), float(value))
+    entries.has_rows(n)
+    return entries.truth()
+
+
+def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
+    """Labels with their scores, in any order."""
+    entries, n = Entries(path, index), 0
+    for n, (line, record) in enumerate(json_lines(path), 1):
+        row = entries.place(line, n - 1, _row_id(record))
+        if "results" in record:
+            labels = _list(path, line, record, "results")
+            scores = [label.get("score") if isinstance(label, dict) else None for label in labels]
+        elif {"labels", "scores"} <= set(record):
+            labels = _list(path, line, record, "labels")
+            scores = _list(path, line, record, "scores", len(labels))
+        else:
+            expected = "predictions: labels and scores, or results"
+            raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line)
+        for label, score in zip(labels, scores, strict=True):
+            if not is_finite(score):
+                raise DataError(path, f"the score {shown(score)}", "a finite number", line=line)
+            entries.add(line, row, _label(path, line, label, index), float(score))
+    entries.has_rows(n)
+    return entries.top(k)
+
+
+def _row_id(record: dict) -> object:
+    return next((record[key] for key in _ROW_KEYS if key in record), None)
+
+
+def _list(path: str | os.PathLike, line: int, record: dict, key: str, n: int | None = None) -> list:
+    found = record[key]
+    if not isinstance(found, list) or n not in (None, len(found)):
+        raise DataError(path, f"{key}: {shown(found)}", "a list" + ("" if n is None else f" of {n}"), line=line)
+    return found
+
+
+def _label(path: str | os.PathLike, line: int, label: object, index: Index) -> str | int:
+    if isinstance(label, dict):  # Annif's: by its URI, else by its name
+        uri, name = label.get("uri"), label.get("label")
+        knows = index.label_names is not None and isinstance(uri, str) and index.label_names.id(uri) is not None
+        label = uri if knows or name is None else name
+    if type(label) not in (str, int):
+        raise DataError(path, f"the label {shown(label)}", "a whole number or a name", line=line)
+    return label
+
+
+def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
+    """``labels``, by name where there are names; ``row`` where there are row ids."""
+    _write(path, ({"labels": [_text(label, index) for label in labels]} for labels in relevant(Y)), index)
+
+
+def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
+    """``labels`` and ``scores``, best first."""
+    check_finite(top, "JSON")
+    rows = (predicted(top, row) for row in range(len(top)))
+    records = (
+        {"labels": [_text(label, index) for label, _ in row], "scores": [float(score) for _, score in row]}
+        for row in rows
+    )
+    _write(path, records, index)
+
+
+def _text(label: int, index: Index) -> str | int:
+    return label if index.label_names is None else index.label_text(label)
+
+
+def _write(path: str | os.PathLike, records: Iterator[dict], index: Index) -> None:
+    with writing(path) as file:
+        for row, record in enumerate(records):
+            if index.has_row_ids:
+                record = {"row": index.row_text(row), **record}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -1,0 +1,217 @@
+"""The one door: a truth, predictions for its rows and what goes with them, from whatever files they are in, each read once.
+
+What names labels and rows in one file names them in all. The rows are the truth's: where it calls them by names, predictions
+are held to these. What is left out, and what was made up, is said (:attr:`Inputs.lines`), because a number without it means
+something else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro.core import formats
+from xcrepro.core.data.names import LabelNames
+from xcrepro.core.data.splits import read_filter
+from xcrepro.core.errors import ArgumentError, DataMissing
+from xcrepro.core.formats.index import Index
+
+if TYPE_CHECKING:
+    from xcrepro.core.data.dataset import Dataset
+    from xcrepro.core.predictions import TopK
+
+COMMONEST = 10
+"""Labels outside the vocabulary that a line names."""
+
+
+@dataclass
+class Inputs:
+    """A truth, predictions of some models for its rows, and what goes with them.
+
+    ``kept`` are the rows of the truth's file that are here, None for all; ``row_ids`` is empty where rows are numbers.
+    ``lines`` say what was left out, or made up.
+    """
+
+    truth: sparse.csr_matrix
+    tops: dict[str, TopK]
+    train: sparse.csr_matrix | None = None
+    exclude: tuple[np.ndarray, np.ndarray] | None = None
+    label_names: LabelNames | None = None
+    row_ids: tuple[str, ...] = ()
+    dataset: Dataset | None = None
+    kept: np.ndarray | None = None
+    lines: list[str] = field(default_factory=list)
+
+
+def dataset_of(truth: str | os.PathLike, truth_format: str | None = None, split=None, points=None) -> Dataset | None:
+    """The dataset that a name or a folder is; None for a file of a truth, and for Annif's folder."""
+    from xcrepro.core.data import registry
+    from xcrepro.core.data.load import load
+
+    path = Path(truth).expanduser()
+    if path.is_dir() and truth_format is None and not formats.get("annif").module.sniff_folder(path):
+        return load(path.resolve().name, path, split=split or 0, points=points)
+    if path.exists() or truth_format is not None:
+        for name, value in (("split", split), ("points", points)):
+            if value is not None:
+                raise ArgumentError(name, "goes with a dataset's name as truth", value)
+        return None
+    if not registry.is_name(str(truth)) and (path.suffix or len(path.parts) > 1):
+        raise DataMissing(f"{path}: no such file; give a file of labels, a dataset's folder, or its name")
+    return load(str(truth), split=split or 0, points=points)
+
+
+def read(
+    truth,
+    predictions: Mapping[str, str | os.PathLike] | Sequence[str | os.PathLike],
+    *,
+    k: int | None = None,
+    train_truth: str | os.PathLike | None = None,
+    exclude: str | os.PathLike | tuple[np.ndarray, np.ndarray] | None = None,
+    truth_format: str | None = None,
+    predictions_format: str | None = None,
+    label_names: LabelNames | Sequence[str] | None = None,
+    row_ids: Sequence[str] | None = None,
+    n_labels: int | None = None,
+    unknown: str = "refuse",
+    judged_only: bool = False,
+    by_rank: bool = False,
+    one_based: bool = False,
+) -> Inputs:
+    """Read a truth and predictions.
+
+    Parameters
+    ----------
+    truth : path_like, sparse matrix or Dataset
+    predictions : mapping of str to path_like, or sequence of path_like
+        Model -> its file; or files, and folders with a file a model.
+    k : int, optional
+        Places to keep.
+    train_truth : path_like, optional
+    exclude : path_like, or tuple of (rows, labels), optional
+        Pairs that may not be predicted, by the rows of the truth's file.
+    truth_format, predictions_format : str, optional
+        Names of :data:`xcrepro.formats.FORMATS`; None: by the content.
+    label_names, row_ids, n_labels, unknown, by_rank, one_based
+        As for :class:`~xcrepro.core.formats.index.Index`.
+    judged_only : bool
+        Leave out rows that have nothing in the truth: those that only predictions have, and those of a matrix, or named by
+        ``row_ids``, without a relevant label.
+
+    Returns
+    -------
+    Inputs
+
+    Raises
+    ------
+    DataMissing, DataError
+        For the files.
+    ArgumentError
+        For what does not go together.
+    """
+    files = predictions if isinstance(predictions, Mapping) else formats.model_files(*predictions)
+    how = {"unknown": unknown, "judged_only": judged_only, "by_rank": by_rank, "one_based": one_based}
+    dataset = None if isinstance(truth, str | os.PathLike) or sparse.issparse(truth) else truth
+    if dataset is not None and label_names is None and dataset.label_names:
+        label_names = LabelNames(tuple(dataset.label_names), tuple(dataset.label_codes or ()))
+    found = Inputs(sparse.csr_matrix((0, 1)), {}, dataset=dataset)
+    index = Index(n_labels, label_names, row_ids, learn_rows=True, learn_labels=True, **how)
+    if isinstance(truth, str | os.PathLike):
+        Y = formats.read_truth(truth, truth_format, index=index)
+    else:
+        Y = sparse.csr_matrix(truth if dataset is None else dataset.test.Y)
+    named, truth_left = set(index.named), dict(index.left_out)
+    index.stop_learning(Y.shape[0])
+    if not index.more:
+        index.learns_labels = False
+        index.n_labels = Y.shape[1]
+    if isinstance(exclude, str | os.PathLike):
+        exclude = read_filter(exclude, shape=Y.shape)
+    if dataset is not None:
+        if train_truth is not None:
+            raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
+        found.train = sparse.csr_matrix(dataset.train.Y)
+    elif train_truth is not None:
+        own = Index(index.n_labels, None, learn_rows=True, unknown=unknown, one_based=one_based)
+        own.label_names, own.more, own.learns_labels = index.label_names, index.more, index.learns_labels
+        found.train = formats.read_truth(train_truth, index=own)
+        if found.train.shape[1] != index.width(0):
+            rule = f"must have the {index.width(0)} labels of the truth"
+            raise ArgumentError("train_truth", rule, found.train.shape[1])
+    for model, file in files.items():
+        found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
+    return _finished(found, Y, index, exclude, named, truth_left)
+
+
+def _finished(found: Inputs, Y, index: Index, exclude, named: set[int], truth_left: dict[str, int]) -> Inputs:
+    """The inputs with as many labels everywhere, without rows that are to be left out, and with their lines."""
+    from xcrepro.core.predictions import TopK
+
+    width = max(index.width(0), Y.shape[1]) if index.more else Y.shape[1]
+    found.truth, found.train = _widened(Y, width), _widened(found.train, width)
+    if index.more:
+        found.tops = {model: TopK(top.ids, top.scores, width) for model, top in found.tops.items()}
+    found.label_names = index.all_names()
+    found.row_ids = tuple(index.row_text(row) for row in range(Y.shape[0])) if index.has_row_ids else ()
+    found.exclude = exclude
+    found.lines = _said_of_labels(found, index, truth_left)
+    if index.judged_only:
+        judged = np.diff(found.truth.indptr) > 0
+        if named:
+            judged = np.zeros(Y.shape[0], bool)
+            judged[list(named)] = True
+        left = len(index.unjudged) + int((~judged).sum())
+        found.lines.append(
+            f"judged rows only: {int(judged.sum()):,} of {judged.size + len(index.unjudged):,}; {left:,} left out"
+        )
+        if not judged.all():
+            _keep(found, judged)
+    return found
+
+
+def _widened(matrix, width: int):
+    if matrix is None or matrix.shape[1] == width:
+        return matrix
+    return sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))
+
+
+def _keep(found: Inputs, rows: np.ndarray) -> None:
+    """Take some rows alone; what does not fit the truth's rows stays as it is, for the diagnosis to say so."""
+    found.truth, found.kept = found.truth[rows], rows
+    found.tops = {model: top.rows(rows) if len(top) == rows.size else top for model, top in found.tops.items()}
+    found.row_ids = tuple(text for text, kept in zip(found.row_ids, rows, strict=False) if kept)
+    if found.exclude is not None:
+        of, labels = (np.asarray(part) for part in found.exclude)
+        inside = rows[of]
+        found.exclude = (np.cumsum(rows) - 1)[of][inside], labels[inside]
+
+
+def _said_of_labels(found: Inputs, index: Index, truth_left: dict[str, int]) -> list[str]:
+    lines = []
+    if index.learns_labels and index.more:
+        lines.append(
+            f"labels: no list of names was given; the {len(index.more):,} of these files were taken as they come, and averages "
+            "over labels are over these"
+        )
+    predicted = {name: count - truth_left.get(name, 0) for name, count in index.left_out.items()}
+    predicted = {name: count for name, count in predicted.items() if count}
+    became = "left out" if index.unknown == "drop" else "counted as labels of their own"
+    places = sum(int((top.ids >= 0).sum()) for top in found.tops.values())
+    of = ((truth_left, found.truth.nnz, "relevant pairs"), (predicted, places, "predictions"))
+    for left, held, what in of:
+        if left:
+            n = sum(left.values())
+            whole = n + held if index.unknown == "drop" else held
+            names = sorted(left, key=lambda name: (-left[name], name))
+            more = f" and {len(names) - COMMONEST:,} more" if len(names) > COMMONEST else ""
+            lines.append(
+                f"out of vocabulary: {n:,} of {whole:,} {what} ({100 * n / max(whole, 1):.1f} %), {len(names):,} labels, "
+                f"{became}: {', '.join(names[:COMMONEST])}{more}"
+            )
+    return lines

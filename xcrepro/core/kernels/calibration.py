@@ -1,0 +1,171 @@
+"""Sums over (score, hit) pairs for the calibration metrics, in one pass and without rounding: whole numbers in int64.
+
+A real number is parted into whole multiples of 2^-40, 2^-80, ...: one part is all there is of most float32 scores, two of their
+squares. So the bits do not depend on the order of the pairs.
+"""
+
+import numpy as np
+
+from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels.elementary import log
+
+PARTS = 4  # of a sum; what lies below the last is cut off
+BITS = 40  # of each part; of the first behind the point:
+SCORE_BITS = 40
+LOSS_BITS = 32  # a loss may be 745
+# Fields of a table, of the misses and of the hits of each bin; a sum takes PARTS fields
+COUNT = 0
+SCORE = 1  # sum of the scores
+SQUARE = SCORE + PARTS  # sum of their squares
+FIELDS = SQUARE + PARTS
+# Of the totals
+LOSS = 0  # sum of -log(probability of what happened), of the pairs that are not capped
+CAPPED = PARTS  # how many are
+TOTALS = PARTS + 1
+MOST = 2**20  # pairs in one table, as often as they count: each part of a number is at most 2^42
+
+# Faults of `marginal`
+OUTSIDE = 1  # a probability outside [0, 1], or NaN
+DUPLICATE = 2
+
+_BATCH = 64  # logarithms that are taken together, in vector instructions
+
+
+@kernel
+def _add_rest(rest, fields, place, times):
+    """Add what two parts left over, in units of the second, to the further ones."""
+    for part in range(2, PARTS):
+        rest *= 2.0**BITS
+        whole = np.int64(rest)
+        fields[place + part] += times * whole
+        rest -= whole
+
+
+# NumPy's rules of division: with a check of every divisor the loop of logarithms could not run several numbers at once.
+@kernel(error_model="numpy")
+def _add_losses(happened, often, n, total):
+    """Add -log of ``happened[:n]``, each as often as it counts, to the totals; ``happened`` is filled with the logarithms."""
+    for i in range(n):
+        happened[i] = log(happened[i])
+    for i in range(n):
+        rest = -happened[i] * 2.0**LOSS_BITS
+        whole = np.int64(rest)
+        total[LOSS] += often[i] * whole
+        rest = (rest - whole) * 2.0**BITS
+        whole = np.int64(rest)
+        total[LOSS + 1] += often[i] * whole
+        rest -= whole
+        if rest != 0.0:
+            _add_rest(rest, total, LOSS, often[i])
+
+
+@kernel
+def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
+    """Add the pairs of rows [lo, hi) to the int64 ``tables`` (buckets, bins, 2, FIELDS) and ``totals`` (buckets, TOTALS).
+
+    A pair is a place with a label; its bucket is ``bucket[place]``. ``ids`` is empty where every place has one. A row counts
+    ``times[row]`` times, once where that is empty. Bin b holds ``edges[b] <= score < edges[b + 1]``; edges has two more
+    entries than there are equal bins: the bin behind is for the score 1, where that has a bin of its own. A pair that gave
+    what happened a probability of at most ``floor`` is capped; without ``with_loss`` there are no logarithms. Returns -1, or
+    ``row * k + place`` of a score outside [0, 1].
+    """
+    width = edges.size - 2
+    places = scores.shape[1]
+    one = 2.0**BITS
+    # Of each bucket, what happened's probabilities that wait for their logarithms
+    waits, weights = np.empty((totals.shape[0], _BATCH)), np.empty((totals.shape[0], _BATCH), np.int64)
+    waiting = np.zeros(totals.shape[0], np.int64)
+    for row in range(lo, hi):
+        often = times[row] if times.size else 1
+        for place in range(places):
+            if ids.size and ids[row, place] < 0:
+                break
+            p = np.float64(scores[row, place])
+            if not (p >= 0.0 and p <= 1.0):
+                return row * places + place
+            # p * width is within one bin of the place, because it is rounded
+            b = int(p * width)
+            if p < edges[b]:
+                b -= 1
+            elif p >= edges[b + 1]:
+                b += 1
+            hit = found[row, place]
+            fields = tables[bucket[place], b, np.int64(hit)]
+            fields[COUNT] += often
+
+            rest = p * 2.0**SCORE_BITS
+            whole = np.int64(rest)
+            fields[SCORE] += often * whole
+            rest -= whole
+            if rest != 0.0:
+                rest *= one
+                whole = np.int64(rest)
+                fields[SCORE + 1] += often * whole
+                _add_rest(rest - whole, fields, SCORE, often)
+
+            rest = p * p * 2.0**SCORE_BITS
+            whole = np.int64(rest)
+            fields[SQUARE] += often * whole
+            rest = (rest - whole) * one
+            whole = np.int64(rest)
+            fields[SQUARE + 1] += often * whole
+            rest -= whole
+            if rest != 0.0:
+                _add_rest(rest, fields, SQUARE, often)
+
+            if not with_loss:
+                continue
+            happened = abs((1.0 - hit) - p)  # p or 1 - p, without a branch
+            t = bucket[place]
+            if happened <= floor:
+                totals[t, CAPPED] += often
+                continue
+            n = waiting[t]
+            waits[t, n] = happened
+            weights[t, n] = often
+            waiting[t] = n + 1
+            if n + 1 == _BATCH:
+                _add_losses(waits[t], weights[t], _BATCH, totals[t])
+                waiting[t] = 0
+    for t in range(waiting.size):
+        _add_losses(waits[t], weights[t], waiting[t], totals[t])
+    return -1
+
+
+@kernel
+def marginal(indptr, rows, data, true_indptr, true_rows, n_rows, edges, bins, lo, hi, out):
+    """``out[label]``: the binned calibration error of each label in [lo, hi), columns of two CSC matrices with rising rows.
+
+    What is not stored has probability 0. Returns (fault, place in ``data``).
+    """
+    width = edges.size - 2
+    gap = np.empty(bins)
+    for label in range(lo, hi):
+        gap[:] = 0.0
+        t, t_end = true_indptr[label], true_indptr[label + 1]
+        last_row = -1
+        for j in range(indptr[label], indptr[label + 1]):
+            p = np.float64(data[j])
+            if not (p >= 0.0 and p <= 1.0):
+                return OUTSIDE, j
+            if rows[j] == last_row:
+                return DUPLICATE, j
+            last_row = rows[j]
+            b = int(p * width)
+            if p < edges[b]:
+                b -= 1
+            elif p >= edges[b + 1]:
+                b += 1
+            gap[b] -= p
+            while t < t_end and true_rows[t] < rows[j]:
+                gap[0] += 1.0
+                t += 1
+            if t < t_end and true_rows[t] == rows[j]:
+                gap[b] += 1.0
+                t += 1
+        gap[0] += t_end - t
+        total = 0.0
+        for b in range(bins):
+            total += abs(gap[b])
+        out[label] = total / n_rows
+    return 0, -1

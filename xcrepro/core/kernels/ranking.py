@@ -1,0 +1,193 @@
+"""Per-row values of the ranking metrics: one number a (row, column, k), which the kernels of ``exact.py`` add up."""
+
+import numpy as np
+
+from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels.elementary import log2
+
+# The columns. S(w, d) is the sum over hits up to k of weight times discount. From 100 on they need label weights (inverse
+# propensities), from 200 on the number of relevant labels in the complete truth, too.
+HITS = 0  # S(1, 1)
+SERVED = 1  # 1 if there is a hit
+FIRST = 2  # 1 / rank of the first hit
+RECALL = 3  # S(1, 1) / |y|
+NDCG_LABELS = 4  # S(1, 1/log2(r+1)) / the same sum of a perfect ranking of min(k, |y|) labels
+DCG = 5  # S(1, 1/log2(r+1))
+RECIPROCAL = 6  # S(1, 1/r) / |y|
+ADG = 7  # S(1, 1/log2(r+1)) / |y|
+F_SET = 8  # (1 + b^2) S(1, 1) / (b^2 |y| + number of labels predicted)
+F_PRINTED = 9  # (1 + b^2) S(1, 1) / (b^2 (|y| + 1))
+PREDICTED = 10  # number of labels predicted
+RELEVANT = 11  # |y|, the same at each k
+AP = 12  # sum over hits up to k of (hits up to there) / r, / min(k, |y|)
+PRECISION_SET = 13  # S(1, 1) / number of labels predicted
+LRAP = 14  # sum over hits of (hits up to there) / r, / |y|; a relevant label beyond k adds |y| / L, as at the last place of all
+LRAP_MOST = 15  # the same with the labels beyond k at the next places
+DEPTH = 16  # the place of the last relevant label, L if one is beyond k
+DEPTH_LEAST = 17  # the same with the labels beyond k at the next places
+WEIGHTED = 100
+PS_HITS = 100  # S(w, 1)
+PS_DCG = 101  # S(w, 1/log2(r+1))
+PS_NDCG_LABELS = 102  # PS_DCG / the unweighted sum of a perfect ranking of min(k, |y|) labels
+LABEL_WEIGHTS = 103  # the weights of all the row's labels, the same at each k
+BEST_HITS = 110  # PS_HITS, PS_DCG and PS_NDCG_LABELS of the ranking by falling weight of the row's own labels
+BEST_DCG = 111
+BEST_NDCG_LABELS = 112
+GIVEN_TRUTH = 200
+PS_RECALL = 200  # S(w, 1) / n, n the given number of relevant labels of the complete truth
+PS_RECIPROCAL = 201
+PS_ADG = 202
+PS_F_SET = 203
+PS_F_PRINTED = 204
+# Of `expected`, for each place: over all orders of tied scores the mean hit, the mean weight of the hit, and the chance that a
+# place up to here holds a hit.
+SHARE, WORTH, CHANCE = range(3)
+
+
+@kernel
+def rows(
+    found,
+    ids,
+    n_labels_true,
+    n_labels,
+    weights,
+    best,
+    label_weights,
+    n_relevant,
+    expected,
+    beta2,
+    ks,
+    columns,
+    lo,
+    hi,
+    out,
+):
+    """Fill ``out[row - lo, column, i]`` for rows [lo, hi) and ``ks[i]`` (rising).
+
+    ``weights`` is per label, empty when no column needs it; so is ``best`` (hi - lo, k),
+    ``label_weights`` (n,) and ``n_relevant`` (n,). ``expected`` (hi - lo, k, 3), unless it is empty, takes the place of
+    ``found``: then FIRST, AP, LRAP and DEPTH are not to be asked for.
+    """
+    places = found.shape[1]
+    k_max = ks[-1]
+    discount = np.empty(k_max)
+    for place in range(k_max):
+        discount[place] = 1.0 / log2(place + 2.0)
+    # perfect[m]: discounted gain of m relevant labels at the first m places
+    perfect = np.zeros(k_max + 1)
+    for place in range(k_max):
+        perfect[place + 1] = perfect[place] + discount[place]
+    weighted = weights.size > 0
+    has_best = best.shape[0] > 0
+    has_expected = expected.shape[0] > 0
+    has_relevant = n_relevant.size > 0
+    for row in range(lo, hi):
+        n_true = n_labels_true[row]
+        n_full = n_relevant[row] if has_relevant else 0.0
+        hits = dcg = reciprocal = predicted = first_hit = rising = last_hit = served = 0.0
+        ps_hits = ps_dcg = ps_reciprocal = best_hits = best_dcg = 0.0
+        place = 0
+        for i in range(ks.size):
+            k = ks[i]
+            while place < k:
+                if place < places:
+                    if ids[row, place] >= 0:
+                        predicted += 1.0
+                    if has_expected:
+                        share, worth = expected[row - lo, place, SHARE], expected[row - lo, place, WORTH]
+                        hits += share
+                        dcg += share * discount[place]
+                        reciprocal += share / (place + 1.0)
+                        ps_hits += worth
+                        ps_dcg += worth * discount[place]
+                        ps_reciprocal += worth / (place + 1.0)
+                        served = expected[row - lo, place, CHANCE]
+                    elif found[row, place]:
+                        hits += 1.0
+                        served = 1.0
+                        last_hit = place + 1.0
+                        rising += hits / (place + 1.0)
+                        dcg += discount[place]
+                        reciprocal += 1.0 / (place + 1.0)
+                        if first_hit == 0.0:
+                            first_hit = 1.0 / (place + 1.0)
+                        if weighted:
+                            weight = weights[ids[row, place]]
+                            ps_hits += weight
+                            ps_dcg += weight * discount[place]
+                            ps_reciprocal += weight / (place + 1.0)
+                if has_best:
+                    best_hits += best[row - lo, place]
+                    best_dcg += best[row - lo, place] * discount[place]
+                place += 1
+            # 0/0 is 0 here: a row without labels counts, and counts 0.
+            true_or_1 = n_true if n_true > 0 else 1.0
+            ideal = perfect[min(k, n_true)] if n_true > 0 else 1.0
+            full_or_1 = n_full if n_full > 0 else 1.0
+            for c in range(columns.size):
+                column = columns[c]
+                value = np.nan  # what no branch knows cannot be summed
+                if column == HITS:
+                    value = hits
+                elif column == SERVED:
+                    value = served
+                elif column == FIRST:
+                    value = first_hit
+                elif column == RECALL:
+                    value = hits / true_or_1
+                elif column == NDCG_LABELS:
+                    value = dcg / ideal
+                elif column == DCG:
+                    value = dcg
+                elif column == RECIPROCAL:
+                    value = reciprocal / true_or_1
+                elif column == ADG:
+                    value = dcg / true_or_1
+                elif column == F_SET:
+                    value = (1.0 + beta2) * hits / (beta2 * n_true + predicted) if hits > 0 else 0.0
+                elif column == F_PRINTED:
+                    value = (1.0 + beta2) * hits / (beta2 * (n_true + 1.0))
+                elif column == AP:
+                    value = rising / min(k, true_or_1)
+                elif column == PREDICTED:
+                    value = predicted
+                elif column == PRECISION_SET:
+                    value = hits / max(predicted, 1.0)
+                elif column == LRAP:
+                    value = (rising + (n_true - hits) * n_true / n_labels) / true_or_1
+                elif column == LRAP_MOST:
+                    value = rising
+                    for beyond in range(1, n_true - int(hits) + 1):
+                        value += (hits + beyond) / (predicted + beyond)
+                    value /= true_or_1
+                elif column == DEPTH:
+                    value = last_hit if hits == n_true else n_labels
+                elif column == DEPTH_LEAST:
+                    value = last_hit if hits == n_true else predicted + n_true - hits
+                elif column == PS_HITS:
+                    value = ps_hits
+                elif column == PS_DCG:
+                    value = ps_dcg
+                elif column == PS_NDCG_LABELS:
+                    value = ps_dcg / ideal
+                elif column == BEST_HITS:
+                    value = best_hits
+                elif column == BEST_DCG:
+                    value = best_dcg
+                elif column == BEST_NDCG_LABELS:
+                    value = best_dcg / ideal
+                elif column == PS_RECALL:
+                    value = ps_hits / full_or_1
+                elif column == PS_RECIPROCAL:
+                    value = ps_reciprocal / full_or_1
+                elif column == PS_ADG:
+                    value = ps_dcg / full_or_1
+                elif column == PS_F_SET:
+                    value = (1.0 + beta2) * ps_hits / (beta2 * n_full + predicted) if ps_hits > 0 else 0.0
+                elif column == PS_F_PRINTED:
+                    value = (1.0 + beta2) * ps_hits / (beta2 * (n_full + 1.0))
+                elif column == RELEVANT:
+                    value = n_true
+                elif column == LABEL_WEIGHTS:
+                    value = label_weights[row]
+                out[row - lo, c, i] = value

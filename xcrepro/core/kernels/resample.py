@@ -1,0 +1,80 @@
+"""Rows drawn anew: the weights of a Poisson bootstrap, and sums of rows that are weighed many times over.
+
+A weight depends on nothing but the seed, the row's number among all rows and the sample's number, so that blocks of rows can
+be weighed apart, on different machines, in any order. Sums are taken row after row for each sample by itself.
+"""
+
+import numpy as np
+
+from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels.random import STEP, mix
+
+# Rows of the table of a bin, and the totals of a sample: as in the calibration kernel.
+COUNT, HITS, SCORE, SQUARE, SCORE_OF_HITS = 0, 1, 2, 3, 4
+ROWS = 5
+SQUARED_ERROR, LOG_LOSS, CAPPED = 0, 1, 2
+TOTALS = 3
+
+
+@kernel
+def poisson(seed, rows, bounds, lo, hi, out):
+    """``out[i, s]`` for i in [lo, hi): the weight of row number ``rows[i]`` in sample s.
+
+    ``bounds[j]`` is 2^64 times the chance of at most j: the weight is above j where the hash is at or above it.
+    """
+    key = mix(np.uint64(seed) + STEP)
+    for i in range(lo, hi):
+        of_row = mix(key ^ mix(np.uint64(rows[i]) + STEP))
+        for s in range(out.shape[1]):
+            bits = mix(of_row + STEP * np.uint64(s + 1))
+            weight = 0
+            while weight < bounds.size and bits >= bounds[weight]:
+                weight += 1
+            out[i, s] = weight
+
+
+@kernel
+def weighted_sums(values, weights, out):
+    """``out[s, c] = sum over rows of weights[s, row] * values[row, c]``, row after row."""
+    out[:] = 0.0
+    for s in range(weights.shape[0]):
+        for row in range(values.shape[0]):
+            weight = weights[s, row]
+            if weight != 0:
+                for c in range(values.shape[1]):
+                    out[s, c] += weight * values[row, c]
+
+
+@kernel
+def pair_sums(bins, scores, found, losses, capped, bucket, weights, tables, totals):
+    """Fill ``tables[s, bucket, ROWS, bin]`` and ``totals[s, bucket, TOTALS]``: each place's pair, its row weighed.
+
+    ``bins`` (n, k) is -1 where there is no prediction; ``bucket[place]`` says which of the ks is the first to hold it.
+    """
+    tables[:] = 0.0
+    totals[:] = 0.0
+    for s in range(weights.shape[0]):
+        for row in range(bins.shape[0]):
+            weight = np.float64(weights[s, row])
+            if weight == 0.0:
+                continue
+            for place in range(bins.shape[1]):
+                b = bins[row, place]
+                if b < 0:
+                    continue
+                table = tables[s, bucket[place]]
+                total = totals[s, bucket[place]]
+                p = scores[row, place]
+                gap = p
+                table[COUNT, b] += weight
+                table[SCORE, b] += weight * p
+                table[SQUARE, b] += weight * p * p
+                if found[row, place]:
+                    table[HITS, b] += weight
+                    table[SCORE_OF_HITS, b] += weight * p
+                    gap = 1.0 - p
+                total[SQUARED_ERROR] += weight * gap * gap
+                if capped[row, place]:
+                    total[CAPPED] += weight
+                else:
+                    total[LOG_LOSS] += weight * losses[row, place]

@@ -1,0 +1,98 @@
+"""What every metric asks of a ground-truth CSR: is it canonical, what hits, what could have been hit."""
+
+from xcrepro.core.kernels import kernel
+
+CLEAN, UNTIDY, NEGATIVE, NAN = 0, 1, 2, 3
+
+
+@kernel
+def inspect(indptr, indices, data, lo, hi):
+    """``(state, place)`` of rows [lo, hi): CLEAN when labels rise strictly and every value is positive; UNTIDY when
+    they need sorting, deduplicating or dropping of zeros; else the first fault and its offset."""
+    state = CLEAN
+    for row in range(lo, hi):
+        previous = -1
+        for j in range(indptr[row], indptr[row + 1]):
+            label, value = indices[j], data[j]
+            if not value > 0:
+                if value < 0:
+                    return NEGATIVE, j
+                if value != value:
+                    return NAN, j
+                state = UNTIDY
+            if label <= previous:
+                state = UNTIDY
+            previous = label
+    return state, -1
+
+
+@kernel
+def best_weights(indptr, indices, weights, lo, hi, best):
+    """``best[row - lo]``: the largest weights among the row's labels, falling, padded with 0: what a perfect ranking takes."""
+    k = best.shape[1]
+    for row in range(lo, hi):
+        best[row - lo] = 0.0
+        found = 0
+        for j in range(indptr[row], indptr[row + 1]):
+            weight = weights[indices[j]]
+            if found < k:
+                place = found
+                found += 1
+            elif weight > best[row - lo, k - 1]:
+                place = k - 1
+            else:
+                continue
+            while place > 0 and weight > best[row - lo, place - 1]:
+                best[row - lo, place] = best[row - lo, place - 1]
+                place -= 1
+            best[row - lo, place] = weight
+
+
+@kernel
+def weight_sums(indptr, indices, weights, lo, hi, sums):
+    """``sums[row]``: the weights of all the row's labels, added in label order."""
+    for row in range(lo, hi):
+        total = 0.0
+        for j in range(indptr[row], indptr[row + 1]):
+            total += weights[indices[j]]
+        sums[row] = total
+
+
+@kernel
+def hits(indptr, indices, ids, lo, hi, found):
+    """``found[row, place]``: 1 where the label at that place is relevant. Absent places (-1) miss."""
+    k = ids.shape[1]
+    for row in range(lo, hi):
+        start, stop = indptr[row], indptr[row + 1]
+        for place in range(k):
+            label = ids[row, place]
+            if label < 0:
+                break
+            if stop - start <= 16:
+                # Few labels are compared faster than they are bisected: no branch to mispredict.
+                hit = False
+                for j in range(start, stop):
+                    hit |= indices[j] == label
+                found[row, place] = hit
+                continue
+            left, right = start, stop
+            while left < right:
+                middle = (left + right) // 2
+                if indices[middle] < label:
+                    left = middle + 1
+                else:
+                    right = middle
+            found[row, place] = left < stop and indices[left] == label
+
+
+@kernel
+def duplicate_place(ids, lo, hi):
+    """The first ``row * k + place`` whose label stands earlier in its row, or -1."""
+    k = ids.shape[1]
+    for row in range(lo, hi):
+        for place in range(1, k):
+            if ids[row, place] >= 0:
+                for earlier in range(place):
+                    if ids[row, earlier] == ids[row, place]:
+                        return row * k + place
+    return -1

@@ -1,0 +1,126 @@
+"""Which of several models is better, and is the difference more than chance?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from xcrepro.core import distributions
+from xcrepro.core.arguments import one_of, real_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.folds.block import KS
+from xcrepro.core.metrics import ranking
+from xcrepro.core.metrics.replicates import Options, Replicates, models_of
+from xcrepro.core.metrics.significance import holm
+from xcrepro.core.predictions import TopK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_POWER = 0.8
+"""With which probability a difference of the size ``detectable`` would have been shown."""
+
+
+def compare(
+    Y,
+    models: Mapping[str, TopK | Sequence[TopK]],
+    metrics: str | Sequence[str],
+    ks=KS,
+    *,
+    against: str | None = None,
+    interval: float = 0.95,
+    margin: float | None = None,
+    inverse_propensity=None,
+    label_counts=None,
+    n_relevant=None,
+    samples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """The difference of each two models, with its interval and p, all corrected together.
+
+    The models are judged on the same test rows, so a difference is much surer than two intervals side by side would say:
+    each replicate of the rows counts for both models.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth, as for :func:`xcrepro.evaluate`; at least 8 rows, not in blocks.
+    models : mapping of str to TopK or sequence of TopK
+        Two models or more, each with its predictions, or with a list of them, one TopK for each training (run).
+    metrics : str or sequence of str
+        Names of :func:`xcrepro.metrics.table`, at all ``ks``, or at one, as ``"PSP@5"``. Name what you want to know: the
+        correction takes more from each comparison if there are many.
+    ks : int or sequence of int
+    against : str, optional
+        A model: then each other one is compared with it only, and it is always ``right``.
+    interval : float
+        The probability with which ``low`` to ``high`` is to hold the difference that is to be expected on fresh test rows; each
+        interval for itself, not corrected.
+    margin : float, optional
+        The smallest difference that matters to you, as a fraction: 0.005 is half a point. A large p does not say that two
+        models are alike; with a margin the table does.
+    inverse_propensity, label_counts, n_relevant, samples, seed
+        As for :func:`xcrepro.evaluate`.
+
+    Returns
+    -------
+    DataFrame
+        One row for each metric, k and pair; ``value`` is left minus right. The columns are metric, k, left, right, value,
+        stderr, low, high, p, p raw. ``p raw`` is the probability that chance alone goes as far from 0, on either side, and
+        ``p`` the same after Holm's correction over all rows of the table. If a model has several runs, ``stderr points`` and
+        ``stderr runs`` come after ``high``, as in :func:`xcrepro.evaluate`; trainings of two models are taken as independent.
+
+        ``p raw`` is the normal law's of value / stderr, and with several runs Student's. The interval of a sum over rows has
+        the bootstrap's quantiles as its ends, so close to 0.05 it may just hold 0 where p does not say so, or the other way
+        round. Two models that differ by the same in all replicates have a p of 1 if that is 0, else of 0. A comparison whose
+        error is NaN has a p of NaN, and the correction does not count it.
+
+        With a ``margin`` there are two more columns. ``alike`` says whether the interval lies within -margin to margin, so
+        that the models are equivalent for your purpose (two one-sided tests; with an interval of 95 % each has a level of
+        2.5 %). ``detectable`` is the difference that these test points would have shown with a probability of 80 %: the
+        error times the sum of two normal quantiles, 2.80 for 95 %. If it is above the margin, there are too few test points.
+
+    Raises
+    ------
+    ArgumentError
+        As for :func:`xcrepro.evaluate`, for fewer than two models, and for an unknown model (the nearest is named).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> ids = np.arange(40)[:, None]
+    >>> models = {f"1 of {step}": TopK.from_ids(ids // step * step, n_labels=40) for step in (2, 3, 10)}
+    >>> found = compare(np.eye(40), models, "P@1", against="1 of 2")
+    >>> found[["left", "right", "value", "stderr", "p", "p raw"]].round(3)
+          left   right  value  stderr      p  p raw
+    0   1 of 3  1 of 2  -0.15   0.112  0.179  0.179
+    1  1 of 10  1 of 2  -0.40   0.079  0.000  0.000
+    >>> compare(np.eye(40), models, "P@1", against="1 of 2", margin=0.05)[["left", "alike", "detectable"]].round(2)
+          left  alike  detectable
+    0   1 of 3  False        0.31
+    1  1 of 10  False        0.22
+    """
+    given = models_of("models", models)
+    if len(given) < 2:
+        raise ArgumentError("models", "must be two or more to be compared", f"only {next(iter(given))!r}")
+    real_number("interval", interval, above=0, below=1)
+    if margin is not None:
+        real_number("margin", margin, above=0, below=1)
+    ranking.check_goes_with(n_relevant, inverse_propensity)
+    names = list(given)
+    pairs = list(itertools.combinations(range(len(names)), 2))
+    if against is not None:
+        right = names.index(against if against in names else one_of("against", against, names))
+        pairs = [(left, right) for left in range(len(names)) if left != right]
+    options = Options(inverse_propensity, n_relevant, label_counts)
+    how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": pairs}
+    found = Replicates(Y, given, ks, metrics, options, **how).differences()
+    found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
+    if margin is not None:
+        found["alike"] = (found["low"] > -margin) & (found["high"] < margin)
+        shown = distributions.normal_quantile((1 + interval) / 2) + distributions.normal_quantile(_POWER)
+        found["detectable"] = shown * found["stderr"]
+    return found

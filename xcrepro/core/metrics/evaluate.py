@@ -1,0 +1,175 @@
+"""All metrics of one set of predictions, or of several models', tidy, with their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from xcrepro.core.arguments import one_of, real_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.folds.block import KS
+from xcrepro.core.metrics import ranking, registry, replicates, state
+from xcrepro.core.predictions import TopK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def evaluate(
+    Y,
+    top: TopK | Mapping[str, TopK | Sequence[TopK]] | None = None,
+    ks=KS,
+    inverse_propensity=None,
+    label_counts=None,
+    *,
+    n_relevant=None,
+    metrics=None,
+    interval: float | None = None,
+    samples: int = 1000,
+    seed: int = 0,
+    ties: str = "lowest-id",
+) -> pd.DataFrame:
+    """Every ranking and label-wise metric, in one pass over the rows; with ``interval`` also how sure each value is.
+
+    Parameters
+    ----------
+    Y, top
+        Truth (n, L) and predictions, as for each function of :mod:`xcrepro.core.metrics.ranking`: a matrix, a tensor, or for
+        each row a list of label ids; or an iterable of such pairs as ``Y`` alone, so that predictions larger than memory stream
+        through. ``top`` may also be a mapping from models to their predictions, for example ``{"mine": top, "theirs":
+        other}``; a model that was trained several times has a list, one TopK for each training (run).
+    ks : int or sequence of int
+        The cut-offs.
+    inverse_propensity : array_like of float, shape (L,), optional
+        Label weights; adds the propensity-scored metrics.
+    label_counts : array_like of int, shape (L,), optional
+        TRAIN rows of each label; adds macro-F1 by bin of train frequency, one row a bin that has labels: ``macro-F1 (1-9)``
+        and so on, ``macro-F1 (0)`` for labels never trained.
+    n_relevant : array_like of float, shape (n,), optional
+        Label counts of the complete truth; with ``inverse_propensity`` adds PS-R, PS-MRR, PS-ADG and PS-F.
+    metrics : str or sequence of str, optional
+        To compute just these: names of :func:`xcrepro.metrics.table`, at all ``ks``, or at one, as ``"nDCG@5"``. Only so: the
+        calibration metrics, such as ``"ECE@5"``, for scores in [0, 1]; ``coverage (reachable)``, which keeps the truth of all
+        rows and takes longer than all else together; and variants that the default leaves out.
+    interval : float, optional
+        Such as 0.95: adds the columns ``stderr``, ``low`` and ``high``. The interval is to hold, with this probability, the
+        value that is to be expected on a fresh test set of as many rows. It takes each metric's own replicates of the rows
+        (:func:`xcrepro.metrics.confidence_intervals`, which has the same ends), the same for all models. Not for blocks.
+    samples : int
+        How many samples the bootstrap of sums over rows draws; all other metrics take a tenth as many cuts of the rows into
+        quarters, 20 at least.
+    seed : int
+        The same seed gives the same bits on every machine, with any number of threads.
+    ties : {"lowest-id", "expected", "bounds"}
+        What labels with equal scores (as float32) are worth. ``"lowest-id"`` takes the order of ``top``, in which the lowest
+        id comes first. ``"expected"`` gives the mean over all orders of tied labels, ``"bounds"`` besides the value the lowest,
+        expected and highest one; both in closed form, for metrics that add up over places (so not for MRR, AP and LRAP, nor
+        for macro-averages) and without ``interval``. Ties count as far as labels are stored: keep more places than the largest
+        k, or a tie across the k-th place is not seen.
+
+    Returns
+    -------
+    DataFrame
+        Columns metric, k, value: fractions, except Hamming and PS-Hamming, which count labels, and label entropy, in nats.
+        The names say the variant: ``nDCG`` divides by the ideal of min(k, |y|), ``nDCG (ideal k)`` by that of k; ``PSP`` and
+        ``PSnDCG`` are the published ratios, ``(bare)`` the unnormalised means; F is beta = 1 a row; macro-averages and
+        ``coverage`` are over all L labels, ``coverage (test)`` over those with a test positive.
+
+        With ``ties="bounds"`` there are five more columns: ``lowest``, ``expected`` and ``highest``; ``decided``, the number of
+        rows whose own value the order decides; and ``cut``, the number of rows in which the last stored score ties with that at
+        place k, so that labels which are not stored may tie with it, too.
+
+        Of a mapping, the column ``model`` comes first, and the value is the mean over the model's runs. If a model has several
+        runs, ``interval`` adds two more columns: ``stderr points`` is the part of the error that other test points would
+        make, and ``stderr runs`` the part of other trainings. Then ``stderr`` is the root of the sum of their squares, and
+        ``low`` and ``high`` use it with Student's law (Satterthwaite's degrees of freedom). A model with one run says nothing
+        of its trainings: its ``stderr runs`` is NaN and its interval is about the test points only.
+        The law is close for four runs and more. If trainings make most of the error, intervals of 95 % hold the truth in
+        about 92 % of cases with three runs and in 88 % with two.
+
+        The error and the ends are NaN if a replicate has no value, for example a calibration metric where a quarter of the
+        rows has no prediction. If all replicates have the same value, as when no label is ever hit, the error is 0, which
+        says nothing about rows that were never seen.
+
+    Raises
+    ------
+    ArgumentError
+        For an unknown metric (the nearest is named), what a metric needs and was not given, and no rows; for a model whose
+        predictions do not fit ``Y``, by its name; with ``interval`` for fewer than 8 rows and for blocks; for other ``ties``
+        with ``interval`` or a metric that does not add up over places.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> evaluate(Y, top, ks=(1, 3), metrics=["P", "nDCG", "coverage"])
+         metric  k     value
+    0         P  1  0.500000
+    1         P  3  0.500000
+    2      nDCG  1  0.500000
+    3      nDCG  3  0.775325
+    4  coverage  1  0.250000
+    5  coverage  3  0.750000
+    >>> tied = TopK.from_scores(np.array([[0.5, 0.5, 0.5, 0.1], [0.2, 0.9, 0.3, 0.9]]), k=3)
+    >>> evaluate(Y, tied, ks=(1, 3), metrics=["P", "nDCG"], ties="bounds").round(3).drop(columns="k")
+      metric  value  lowest  expected  highest  decided  cut
+    0      P   1.00   0.000     0.583      1.0        2    1
+    1      P   0.50   0.500     0.500      0.5        0    1
+    2   nDCG   1.00   0.000     0.583      1.0        2    1
+    3   nDCG   0.96   0.662     0.843      1.0        2    1
+    >>> evaluate(Y, top, metrics=["P@1", "nDCG@3"])
+      metric  k     value
+    0      P  1  0.500000
+    1   nDCG  3  0.775325
+    >>> evaluate(Y, top, ks=3, label_counts=[120, 3, 9, 0], metrics=["binned macro-F1"])
+                   metric  k     value
+    0        macro-F1 (0)  3  0.000000
+    1      macro-F1 (1-9)  3  0.833333
+    2  macro-F1 (100-999)  3  0.666667
+
+    How sure is a value? Half of 40 points are right, and the interval says what that is worth. The three trainings of the
+    second model differ by so much that most of its error is the training's:
+
+    >>> half, third, quarter = (TopK.from_ids(np.arange(40)[:, None] // step * step, n_labels=40) for step in (2, 3, 4))
+    >>> evaluate(np.eye(40), half, 1, metrics=["P", "coverage"], interval=0.95).round(2)
+         metric  k  value  stderr   low  high
+    0         P  1    0.5    0.08  0.35  0.65
+    1  coverage  1    0.5    0.08  0.34  0.66
+    >>> models = {"one": half, "three": [half, third, quarter]}
+    >>> evaluate(np.eye(40), models, 1, metrics="P", interval=0.95).round(2).set_index("model").T
+    model           one three
+    metric            P     P
+    k                 1     1
+    value           0.5  0.37
+    stderr         0.08  0.09
+    low            0.35  0.13
+    high           0.65   0.6
+    stderr points  0.08  0.05
+    stderr runs     NaN  0.07
+    """
+    ranking.check_goes_with(n_relevant, inverse_propensity)
+    if one_of("ties", ties, ("lowest-id", "expected", "bounds")) != "lowest-id" and interval is not None:
+        raise ArgumentError("ties", "must be 'lowest-id' with interval", repr(ties), "ask for one of them at a time")
+    if metrics is None:
+        given = inverse_propensity is not None, label_counts is not None, n_relevant is not None
+        metrics = registry.default(*given, ties)
+    about = inverse_propensity, label_counts
+    many = isinstance(top, Mapping)
+    if interval is not None:
+        if top is None:
+            do = "xc.State(..., samples=1000) draws as blocks come"
+            raise ArgumentError("interval", "must go with a truth and its predictions", "blocks, or no top", do)
+        real_number("interval", interval, above=0, below=1)
+        models = replicates.models_of("top", top) if many else {"": [top]}
+        options = replicates.Options(inverse_propensity, n_relevant, label_counts)
+        how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": []}
+        table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
+        return table if many else table.drop(columns="model")
+    options = {"n_relevant": n_relevant, "exact": True, "ties": ties}
+    if not many:
+        return state.of(Y, top, ks, metrics, *about, **options).compute()
+    return replicates.by_model(
+        replicates.models_of("top", top), lambda run: state.of(Y, run, ks, metrics, *about, **options).compute()
+    )

@@ -1,0 +1,591 @@
+"""Ranking metrics at k: each a fold over the rows of ground truth and predictions.
+
+Every metric is ``f(Y, top, ks=(1, 3, 5), ...)`` and returns a float64 array with one value for each k, in the order
+of ``ks``. All are fractions (published tables multiply by 100). Common to all:
+
+- ``Y`` is (n, L), any form :class:`xcrepro.core.truth.Truth` takes: positive = relevant; a tensor of PyTorch; or a list with
+the
+  label ids of each row (:func:`xcrepro.core.tensors.labels_as_matrix`). ``top`` is a
+  :class:`xcrepro.core.predictions.TopK` over the same n rows and L labels. Ties were settled when it was made.
+- ``Y`` may also be an iterable of ``(Y, top)`` blocks, with ``top`` left out: predictions larger than memory stream
+  through, and the result is the same to the last bit as in one piece (:class:`xcrepro.State`).
+- A place that holds no prediction is a miss: P@k divides by k always.
+- A row without labels counts as a row with value 0 in every mean; no rows at all is an error.
+- A k above ``top.k``, the places kept, is refused.
+- ``inverse_propensity`` is (L,), positive and finite: :func:`xcrepro.propensity.inverse` of the train counts.
+- Whatever breaks a rule raises :class:`xcrepro.errors.ArgumentError`.
+
+Written out: r is a place 1..k, y_r = 1 if the label there is relevant, w_r its inverse propensity, |y| the number of
+relevant labels, I(m) = sum over r = 1..m of 1/log2(r+1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xcrepro.core.arguments import one_of
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.folds.block import KS
+from xcrepro.core.metrics import graded, state
+from xcrepro.core.predictions import TopK
+
+
+def values(
+    names: Sequence[str], Y, top=None, ks=KS, inverse_propensity=None, n_relevant=None, beta: float = 1.0
+) -> dict[str, np.ndarray]:
+    """Several metrics in one pass over the rows.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of :func:`xcrepro.metrics.table`.
+    Y, top, ks, inverse_propensity
+        See the module.
+    n_relevant : float array, (n,), optional
+        The complete truth's label counts (:func:`xcrepro.core.folds.rows.check_n_relevant`), where a formula needs them.
+    beta : float
+        Of the F formulas, above 0.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Name -> float64 (K,), one value for each k.
+
+    Raises
+    ------
+    ArgumentError
+        As the module says, and for a formula whose ``inverse_propensity`` or ``n_relevant`` is missing.
+    """
+    return state.of(Y, top, ks, names, inverse_propensity, n_relevant=n_relevant, beta=beta).values()
+
+
+def precision(Y, top: TopK | None = None, ks=KS, *, denominator: str = "k") -> np.ndarray:
+    """P@k: the mean over rows of (1/k) sum of y_r (xcrepo page; coverage, eq. 1).
+
+    k divides also where a row has fewer than k predictions or fewer than k labels, so even a perfect ranking stays
+    below 1 on rows with |y| < k.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    denominator : {"k", "predicted"}
+        ``"predicted"`` divides by the number of labels that the row predicts, k or fewer, for sets of any size
+        (:meth:`xcrepro.TopK.above`); a row that predicts nothing has 0.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)   # hits: 1 0 1 and 0 1 0
+    >>> precision(Y, top, ks=(1, 2, 3))
+    array([0.5, 0.5, 0.5])
+    """
+    name = "P" if one_of("denominator", denominator, ("k", "predicted")) == "k" else "P (predicted)"
+    return values([name], Y, top, ks)[name]
+
+
+def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
+    """R@k: the mean over rows of (1/|y|) sum of y_r (coverage, eq. 1).
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    inverse_propensity : array_like of float, shape (L,), optional
+        Gives the unbiased form of jain16, table 1 (b): (1/n_relevant) sum of w_r y_r; it may exceed 1. For the case of
+        corollary 4.2.1 (labels kept with probability g_l/|y*|, g known) pass 1/g here and ones as ``n_relevant``.
+    n_relevant : array_like of float, shape (n,), optional
+        The number of relevant labels in the complete truth; goes with ``inverse_propensity``.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> recall(Y, top, ks=(1, 2, 3))
+    array([0.25, 0.75, 1.  ])
+    >>> recall(Y, top, ks=(1, 3), inverse_propensity=np.array([2.0, 4.0, 1.0, 1.0]), n_relevant=np.array([4, 4]))
+    array([0.25 , 0.875])
+    """
+    return _per_relevant("R", Y, top, ks, inverse_propensity, n_relevant)
+
+
+def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels", gains: str | None = None) -> np.ndarray:
+    """nDCG@k: the mean over rows of the discounted gain, sum of y_r / log2(r+1), over its ideal.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    ideal : {"labels", "k"}
+        ``"labels"`` divides by I(min(k, |y|)), so that a perfect ranking has 1 (the repository's page and numbers,
+        reeval appendix B); ``"k"`` divides by I(k) whatever |y| is (jain16 table 1, coverage eq. 2). nDCG@1 = P@1 in
+        both.
+    gains : {"linear", "exponential"}, optional
+        Takes the values that Y stores for grades, and a hit counts its grade g (``"linear"``, as in scikit-learn's
+        ``ndcg_score``) or 2^g - 1 (``"exponential"``, as in learning to rank). The ideal is then the row's own labels by
+        falling grade. Without it every relevant label counts 1, whatever is stored.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[3, 1, 0]], n_labels=4)              # the one label at place 2
+    >>> ndcg(Y, top, ks=(1, 3)).round(4), ndcg(Y, top, ks=(1, 3), ideal="k").round(4)
+    (array([0.    , 0.6309]), array([0.    , 0.2961]))
+    >>> grades = np.array([[0, 1, 0, 3]])
+    >>> [ndcg(grades, TopK.from_ids([[1, 3]], n_labels=4), 2, gains=gains).round(4) for gains in ("linear", "exponential")]
+    [array([0.7967]), array([0.7098])]
+    """
+    if gains is not None:
+        if ideal != "labels":
+            raise ArgumentError("ideal", "must be 'labels' with gains", repr(ideal), "k unknown labels have no grades")
+        return graded.ndcg(Y, top, ks, gains)
+    name = "nDCG" if one_of("ideal", ideal, ("labels", "k")) == "labels" else "nDCG (ideal k)"
+    return values([name], Y, top, ks)[name]
+
+
+def psp(Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: bool = True) -> np.ndarray:
+    """PSP@k, propensity-scored precision.
+
+    Parameters
+    ----------
+    Y, top, ks, inverse_propensity
+        See the module.
+    normalize : bool
+        True gives what tables publish, the ratio sum_i G_i / sum_i G*_i, where G_i = (1/k) sum of w_r y_r and G*_i is
+        the same for the best ranking of the row's own labels (by falling w): in [0, 1] (jain16, section 7: "100 G(yhat)
+        / G(y)"; the page's scripts). False gives the page's formula and jain16 table 1 (a), the mean of G_i, an
+        unbiased estimate of P@k on the complete truth; it can exceed 1.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        A ratio of sums: rows with rare labels weigh more. If no label of Y is relevant the ratio is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> w = np.array([2.0, 4.0, 1.5, 1.0])
+    >>> psp(Y, top, ks=(1, 3), inverse_propensity=w)              # 2/(2+4), (2+1.5+4)/(2+1.5+4)
+    array([0.33333333, 1.        ])
+    >>> psp(Y, top, ks=(1, 3), inverse_propensity=w, normalize=False)
+    array([1.  , 1.25])
+    """
+    name = "PSP" if normalize else "PSP (bare)"
+    return values([name], Y, top, ks, inverse_propensity)[name]
+
+
+def psndcg(
+    Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: bool = True, ideal: str = "labels"
+) -> np.ndarray:
+    """PSnDCG@k, propensity-scored nDCG.
+
+    Parameters
+    ----------
+    Y, top, ks, inverse_propensity
+        See the module.
+    normalize : bool
+        True gives the ratio sum_i G_i / sum_i G*_i as in :func:`psp`, G_i = sum of w_r y_r / log2(r+1), over the row's
+        normaliser; False gives the mean of G_i, which can exceed 1.
+    ideal : {"labels", "k"}
+        The row's normaliser. ``"labels"``: I(min(k, |y|)), as the repository's and napkinXC's programs compute it;
+        ``"k"``: I(k), as the page and jain16 table 1 write it. I(k) is constant and cancels in the ratio, I(min(k,
+        |y|)) does not, so the two ratios differ slightly wherever rows have fewer than k labels.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> w = np.array([2.0, 4.0, 1.5, 1.0])
+    >>> psndcg(Y, top, ks=(1, 3), inverse_propensity=w).round(4)
+    array([0.3333, 0.725 ])
+    >>> psndcg(Y, top, ks=(1, 3), inverse_propensity=w, ideal="k").round(4)
+    array([0.3333, 0.7592])
+    >>> psndcg(Y, top, ks=(1, 3), inverse_propensity=w, normalize=False, ideal="k").round(4)
+    array([1.    , 1.2374])
+    """
+    variant = [] if normalize else ["bare"]
+    variant += ["ideal k"] if one_of("ideal", ideal, ("labels", "k")) == "k" else []
+    name = f"PSnDCG ({', '.join(variant)})" if variant else "PSnDCG"
+    return values([name], Y, top, ks, inverse_propensity)[name]
+
+
+def average_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """AP@k, average precision: the mean over rows of (sum over hits at places r up to k of P@r) / min(k, |y|).
+
+    With k at least L this is the area under a row's precision-recall steps; its mean over rows is the field's MAP.
+    scikit-learn's ``label_ranking_average_precision_score`` is the same there where scores do not tie.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> average_precision(Y, top, ks=(1, 3)).round(4)             # ((1 + 2/3)/2 + 1/2)/2
+    array([0.5   , 0.6667])
+    """
+    return values(["AP"], Y, top, ks)["AP"]
+
+
+def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -> np.ndarray:
+    """LRAP@k, label ranking average precision: the mean over rows of (1/|y|) sum over relevant labels of P at their rank.
+
+    A list of k labels says nothing of the rank of a relevant label that it does not hold. Whatever the ranks are, LRAP lies
+    between the two values of ``beyond``, and they are equal if each list holds all relevant labels.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    beyond : {"last", "next"}
+        Where the relevant labels that are not among the first k are taken to be. ``"last"``, the lowest value: all labels
+        that are not listed tie for the last place L, so each adds |y|/L, as in scikit-learn's
+        ``label_ranking_average_precision_score`` of scores with equal lowest ones. ``"next"``, the highest value: at places
+        behind those listed, before all others.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. A row without labels has 0, as everywhere in the kit; scikit-learn gives it 1. Ties among listed labels
+        were settled when ``top`` was made; scikit-learn gives each its last rank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> lrap(Y, top, ks=(1, 3)).round(4)                          # ((1 + 2/4)/2 + 1/4)/2, ((1 + 2/3)/2 + 1/2)/2
+    array([0.5   , 0.6667])
+    >>> lrap(Y, top, ks=(1, 3), beyond="next").round(4)           # ((1 + 2/2)/2 + 1/2)/2
+    array([0.75  , 0.6667])
+    """
+    name = "LRAP" if one_of("beyond", beyond, ("last", "next")) == "last" else "LRAP (at most)"
+    return values([name], Y, top, ks)[name]
+
+
+def coverage_error(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -> np.ndarray:
+    """Coverage error@k: the mean over rows of the rank of the last relevant label, how deep one must look to see all of them.
+
+    It has nothing to do with coverage@k, which counts labels.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    beyond : {"last", "next"}
+        As for :func:`lrap`: a row with a relevant label that is not listed has L (``"last"``, the highest value, and that of
+        scikit-learn's ``coverage_error``), or the least that it can be (``"next"``, the lowest value).
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        A count of labels, lower is better, at best the mean of |y|. A row without labels has 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> coverage_error(Y, top, ks=(1, 3)), coverage_error(Y, top, ks=(1, 3), beyond="next")    # (3 + 2)/2 at 3
+    (array([4. , 2.5]), array([2. , 2.5]))
+    """
+    name = "coverage error" if one_of("beyond", beyond, ("last", "next")) == "last" else "coverage error (at least)"
+    return values([name], Y, top, ks)[name]
+
+
+def mrr(
+    Y, top: TopK | None = None, ks=KS, *, over: str = "first", inverse_propensity=None, n_relevant=None
+) -> np.ndarray:
+    """MRR@k, mean reciprocal rank.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    over : {"first", "relevant"}
+        ``"first"``, the usual one: the mean over rows of 1/rank of the first hit, 0 without a hit up to k.
+        ``"relevant"``, that of jain16 table 1 (b): the mean over rows of (1/|y|) sum of y_r / r, all hits counted.
+    inverse_propensity, n_relevant
+        As in :func:`recall`, with ``over="relevant"`` only: its unbiased form (1/n_relevant) sum of w_r y_r / r.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> mrr(Y, top, ks=(1, 3))                                    # (1 + 0)/2, (1 + 1/2)/2
+    array([0.5 , 0.75])
+    >>> mrr(Y, top, ks=(1, 3), over="relevant").round(4)          # ((1 + 1/3)/2 + 1/2)/2
+    array([0.25  , 0.5833])
+    """
+    if one_of("over", over, ("first", "relevant")) == "relevant":
+        return _per_relevant("MRR (relevant)", Y, top, ks, inverse_propensity, n_relevant)
+    if inverse_propensity is not None:
+        raise ArgumentError("over", "must be 'relevant' for the propensity-scored form", "'first'")
+    return values(["MRR"], Y, top, ks)["MRR"]
+
+
+def adg(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
+    """ADG@k, average discounted gain: the mean over rows of (1/|y|) sum of y_r / log2(r+1) (jain16, table 1 (b)).
+
+    The paper does not state the logarithm's base; it is 2 here, so that a hit at place 1 counts 1.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    inverse_propensity, n_relevant
+        As in :func:`recall`, for the unbiased form.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> adg(Y, top, ks=(1, 3)).round(4)                           # ((1 + 1/2)/2 + 1/log2(3))/2
+    array([0.25  , 0.6905])
+    """
+    return _per_relevant("ADG", Y, top, ks, inverse_propensity, n_relevant)
+
+
+def f_beta(
+    Y,
+    top: TopK | None = None,
+    ks=KS,
+    *,
+    beta: float = 1.0,
+    denominator: str = "set",
+    inverse_propensity=None,
+    n_relevant=None,
+) -> np.ndarray:
+    """F_beta@k over rows: the mean of each row's F-score of the set of its top k labels (jain16, table 1 (b)).
+
+    For micro- and macro-averages see :func:`micro_f1` and :func:`xcrepro.core.metrics.labelwise.macro_f1`.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    beta : float
+        Above 1 recall weighs more, below 1 precision; positive.
+    denominator : {"set", "printed"}
+        ``"set"``, the F-score: (1 + b^2) sum of y_r / (b^2 |y| + m), m the number of labels predicted (k, or fewer in a
+        short row). ``"printed"``, the table's b^2 (|y| + 1), which is the same only where m = b^2: with it F can exceed
+        1.
+    inverse_propensity, n_relevant
+        As in :func:`recall`: w_r y_r for y_r and n_relevant for |y|: unbiased, because the denominator is then fixed.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> f_beta(Y, top, ks=(1, 3)).round(4)                        # (2/3 + 0)/2, (4/5 + 2/4)/2
+    array([0.3333, 0.65  ])
+    >>> f_beta(Y, top, ks=(1, 3), denominator="printed").round(4)
+    array([0.3333, 1.1667])
+    """
+    name = "F" if one_of("denominator", denominator, ("set", "printed")) == "set" else "F (printed)"
+    return _per_relevant(name, Y, top, ks, inverse_propensity, n_relevant, beta)
+
+
+def hamming_loss(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None) -> np.ndarray:
+    """Hamming loss of the set of top k labels: the mean over rows of how many of the L labels are decided wrongly.
+
+    Sum over labels of (y_l - yhat_l)^2, that is |y| + m - 2 hits, m the number of labels predicted.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    inverse_propensity : array_like of float, shape (L,), optional
+        Gives the unbiased form of jain16, theorem 4.4: sum of w_l (1 - 2 yhat_l) y_l + yhat_l^2; it can be negative.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        A count of labels, lower is better: scikit-learn's ``hamming_loss`` is this divided by L.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> hamming_loss(Y, top, ks=(1, 3))                                # (1 + 2)/2, (1 + 2)/2
+    array([1.5, 1.5])
+    >>> hamming_loss(Y, top, ks=(1, 3), inverse_propensity=np.array([2.0, 4.0, 1.5, 1.0]))
+    array([ 2.75, -0.75])
+    """
+    name = "Hamming" if inverse_propensity is None else "PS-Hamming"
+    return values([name], Y, top, ks, inverse_propensity)[name]
+
+
+def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned") -> np.ndarray:
+    """Abandonment@k: the share of rows whose top k hold nothing relevant (coverage, section 3.3).
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module. Rows without labels are abandoned.
+    counts : {"abandoned", "served"}
+        ``"abandoned"`` is the word's meaning, lower is better. ``"served"`` is one minus it, the share of rows with a
+        hit: what the coverage paper's eq. (12) and tables, napkinXC and xCOLUMNs call abandonment.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. Abandonment@1 = 1 - P@1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> abandonment(Y, top, ks=(1, 3)), abandonment(Y, top, ks=(1, 3), counts="served")
+    (array([0.5, 0. ]), array([0.5, 1. ]))
+    """
+    abandoned = values(["abandonment"], Y, top, ks)["abandonment"]
+    return abandoned if one_of("counts", counts, ("abandoned", "served")) == "abandoned" else 1.0 - abandoned
+
+
+def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Micro-averaged F1@k: 2 TP / (2 TP + FP + FN), counts added up over rows and labels (reeval, section 2.3).
+
+    That is 2 hits / (labels predicted + labels relevant); where every row has k predictions, 2 k P@k / (k + mean |y|).
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. No label predicted and none relevant gives 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> micro_f1(Y, top, ks=(1, 3)).round(4)                      # 2*1/(2+3), 2*3/(6+3)
+    array([0.4   , 0.6667])
+    """
+    return values(["micro-F1"], Y, top, ks)["micro-F1"]
+
+
+def micro_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Micro-averaged precision@k: hits / labels predicted, both added up over rows; 0 if none is predicted.
+
+    Where every row has k predictions it is P@k. It judges sets of any size, as :meth:`xcrepro.TopK.above` makes them.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, -1, -1]], n_labels=4)
+    >>> micro_precision(Y, top, ks=(1, 3)), micro_recall(Y, top, ks=(1, 3)).round(4)          # 1/2 and 2/4; 1/3 and 2/3
+    (array([0.5, 0.5]), array([0.3333, 0.6667]))
+    """
+    return values(["micro-P"], Y, top, ks)["micro-P"]
+
+
+def micro_recall(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Micro-averaged recall@k: hits / relevant labels, both added up over rows; 0 if none is relevant.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. :func:`micro_precision` has an example.
+    """
+    return values(["micro-R"], Y, top, ks)["micro-R"]
+
+
+def _per_relevant(name: str, Y, top, ks, inverse_propensity, n_relevant, beta: float = 1.0) -> np.ndarray:
+    """A metric of jain16's table 1 (b): plain, or propensity-scored with the complete truth's label counts."""
+    check_goes_with(n_relevant, inverse_propensity)
+    name = name if inverse_propensity is None else f"PS-{name}"
+    return values([name], Y, top, ks, inverse_propensity, n_relevant, beta)[name]
+
+
+def check_goes_with(n_relevant, inverse_propensity) -> None:
+    """Refuse label counts of the complete truth where nothing is propensity-scored."""
+    if n_relevant is not None and inverse_propensity is None:
+        raise ArgumentError("n_relevant", "goes with inverse_propensity", "n_relevant alone")

@@ -1,0 +1,583 @@
+"""How sure is a value, and is the difference between two sets of predictions for the same test rows more than chance?
+
+:func:`confidence_intervals` gives each value of one set of predictions its interval. :func:`paired_bootstrap` asks of a
+difference: would it stand for other test rows? :func:`macro_t_test` asks: would it stand for other labels (of averages over
+labels; of the other metrics for other rows)? All take every metric that is made of rows, labels or pairs. :func:`holm` corrects
+many p-values.
+
+What an interval holds is the value that is to be expected on a fresh test set of as many rows. Drawing rows with replacement
+serves sums over rows. It fails metrics of labels and calibration errors: a drawn sample has fewer different rows, so it covers
+fewer labels and bins rougher than any fresh set would. For those the rows are cut into disjoint parts, which are fresh sets
+themselves, only smaller: see :func:`confidence_intervals`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro.core import distributions
+from xcrepro.core.arguments import one_of, real_number, whole_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.folds.block import KS
+from xcrepro.core.metrics import labelwise, registry
+from xcrepro.core.metrics.replicates import Options, Replicates, System, models_of
+from xcrepro.core.predictions import TopK
+from xcrepro.core.tensors import labels_as_matrix
+from xcrepro.core.truth import Truth, as_truth
+
+_ALTERNATIVES = ("two-sided", "greater", "less")
+_CORRECTIONS = (None, "holm")
+
+
+# ---------------------------------------------------------------------------------------------- other test rows
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One outcome of :func:`confidence_intervals`.
+
+    Attributes
+    ----------
+    metric : str
+    k : int
+    value, low, high : float
+        On the rows as they are, and the ends of its interval.
+    method : {"bootstrap", "halves"}
+    """
+
+    metric: str
+    k: int
+    value: float
+    low: float
+    high: float
+    method: str
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """One outcome of :func:`paired_bootstrap`.
+
+    Attributes
+    ----------
+    metric : str
+    k : int
+    ours, baseline, difference : float
+        Both values on the rows as they are, and ours - baseline.
+    low, high : float
+        The interval of that difference.
+    p, p_adjusted : float
+        The second corrected for the number of comparisons of the call, where that was asked for; else the same.
+    ours_low, ours_high, baseline_low, baseline_high : float
+        The intervals of both values.
+    method : {"bootstrap", "halves"}
+    """
+
+    metric: str
+    k: int
+    ours: float
+    baseline: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float
+    ours_low: float
+    ours_high: float
+    baseline_low: float
+    baseline_high: float
+    method: str
+
+
+def confidence_intervals(Y, top: TopK, ks=KS, **options) -> list[Interval]:
+    """An interval for each value of one set of predictions: where would it lie on other test rows?
+
+    The rows are taken for independent draws, and an interval is to hold, with probability ``confidence``, the value that is to
+    be expected on a fresh test set of as many rows. Two methods:
+
+    - ``"bootstrap"``, for sums over rows and ratios of sums: rows are drawn anew with replacement, ``samples`` times; the ends
+      are the (1 - confidence)/2 quantiles of the samples' values, linear between samples.
+    - ``"halves"``, for metrics of labels and of (score, hit) pairs. The rows are cut at random into four parts, ``samples //
+      10`` times and at least 20. Disjoint parts are independent test sets: half the mean squared difference of two halves is
+      an unbiased estimate of the variance on n/2 rows, V2, the variance of the four quarters one of that on n/4 rows, V4. A
+      power law through both gives the variance on n rows, V2 (V2 / V4), that is V2 / 2 for a mean; more where variance falls
+      more slowly, as that of coverage does. The ends are the value minus and plus the normal quantile times its root. It
+      may reach beyond a metric's range.
+
+    Drawing with replacement is wrong for the second kind: a sample has but 63 % of the rows, each label is hit by fewer, each
+    bin is rougher; the values of all samples lie on one side and the interval may leave out the value itself.
+    ``python -m benchmarks intervals`` says how often each method holds the truth.
+
+    Parameters
+    ----------
+    Y, top
+        Truth (n, L) and the predictions of its rows; not in blocks.
+    ks : int or sequence of int
+    metrics : str or sequence of str
+        Names of :func:`xcrepro.metrics.table`, at all ks or at one, as ``"nDCG@5"``. Calibration metrics need scores in
+        [0, 1]. ``binned macro-F1`` gives one outcome a bin that has labels.
+    samples : int
+        At least 20.
+    seed : int
+        The same seed gives the same result on every machine, with any number of threads.
+    confidence : float
+        Between 0 and 1.
+    inverse_propensity, n_relevant, label_counts
+        As in :func:`xcrepro.evaluate`.
+    method : {None, "bootstrap", "halves"}
+        None takes for each metric the one that holds. ``"bootstrap"`` and ``"halves"`` take one for all.
+
+    Returns
+    -------
+    list of Interval
+        One for each metric and k. Ends are NaN where a part has no pair of which a metric could be made.
+
+    Raises
+    ------
+    ArgumentError
+        For no rows, fewer than 8 where rows are cut into parts, an unknown metric or one that lacks what it needs, and
+        numbers out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
+    >>> for one in confidence_intervals(np.eye(40), half, ks=1, metrics=["P", "coverage"]):
+    ...     print(one.metric, one.value, round(one.low, 2), round(one.high, 2), one.method)
+    P 0.5 0.35 0.65 bootstrap
+    coverage 0.5 0.34 0.66 halves
+    """
+    return compare_all(Y, {"": top}, ks, **options).intervals[""]
+
+
+def paired_bootstrap(
+    Y, ours: TopK, baseline: TopK, ks=KS, *, correction: str | None = None, **options
+) -> list[Bootstrap]:
+    """Would the difference of two methods stand for other test rows? Draws or parts of the rows, the same for both.
+
+    Parameters
+    ----------
+    Y, ours, baseline
+        Truth (n, L) and both predictions of its rows; not in blocks.
+    ks, metrics, samples, seed, confidence, inverse_propensity, n_relevant, label_counts, method
+        As for :func:`confidence_intervals`, which says what the intervals are. With ``method="bootstrap"`` everything is
+        recomputed of the drawn rows: a ratio of sums such as PSP with its denominator, coverage and macro-averages from the
+        labels' counts, coverage (test) over the labels drawn.
+    alternative : {"two-sided", "greater", "less"}
+        Of p. One-sided: that ours has the larger value, or the smaller.
+    correction : {None, "holm"}
+        Over all metrics and ks of the call.
+
+    Returns
+    -------
+    list of Bootstrap
+        One for each metric and k. p of the bootstrap is the share of samples on the other side of 0,
+        (1 + count) / (1 + samples), a difference of 0 counting on both sides; two-sided twice the smaller one, at most 1. So
+        p is at least 2 / (1 + samples), and after Holm that times the comparisons: take more samples for many. p of halves is
+        the normal law's. No difference in any part is p = 1.
+
+    Raises
+    ------
+    ArgumentError
+        As for :func:`confidence_intervals`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.eye(40)
+    >>> right = TopK.from_ids(np.arange(40)[:, None], n_labels=40)
+    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
+    >>> [one] = paired_bootstrap(Y, right, half, ks=1, samples=200)
+    >>> one.ours, one.baseline, one.low < 0.5 < one.high, one.p < 0.05
+    (1.0, 0.5, True, True)
+    """
+    one_of("correction", correction, _CORRECTIONS)
+    found = compare_all(Y, {"ours": ours, "baseline": baseline}, ks, **options)
+    return _corrected(found.pairs["ours", "baseline"], correction)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What :func:`compare_all` found.
+
+    Attributes
+    ----------
+    intervals : dict of str to list of Interval
+        Model -> its values with their intervals.
+    pairs : dict of (str, str) to list of Bootstrap
+        Each two models, the one that came first before the other. ``p_adjusted`` is corrected over the pairs of a metric and k.
+    """
+
+    intervals: dict[str, list[Interval]]
+    pairs: dict[tuple[str, str], list[Bootstrap]]
+
+
+def compare_all(
+    Y,
+    tops: Mapping[str, TopK | Sequence[TopK]],
+    ks=KS,
+    *,
+    metrics: Sequence[str] = ("P",),
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    inverse_propensity=None,
+    n_relevant=None,
+    label_counts=None,
+    alternative: str = "two-sided",
+    method: str | None = None,
+) -> Comparison:
+    """:func:`confidence_intervals` of several models and :func:`paired_bootstrap` of all their pairs.
+
+    The numbers are the same, at the price of the intervals alone.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+    tops : mapping of str to TopK or sequence of TopK
+        Model -> its predictions for the rows; of a model that was trained with several seeds those of each: its value is their
+        mean, in each draw and part as well. So an interval is about the rows, not about another seed.
+    ks, metrics, samples, seed, confidence, inverse_propensity, n_relevant, label_counts, alternative, method
+        As for :func:`paired_bootstrap`.
+
+    Returns
+    -------
+    Comparison
+        Holm's correction is over the pairs of each metric and k: a claim is that two models differ in it. The p of a
+        bootstrap is at least 2 / (1 + samples), so m pairs want more than 40 m samples to be told apart at 5 %.
+
+    Raises
+    ------
+    ArgumentError
+        As for :func:`paired_bootstrap`, and for no predictions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> right = TopK.from_ids(np.arange(40)[:, None], n_labels=40)
+    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
+    >>> found = compare_all(np.eye(40), {"right": right, "half": half, "two seeds": [right, half]}, 1, samples=200)
+    >>> [found.intervals[name][0].value for name in found.intervals]
+    [1.0, 0.5, 0.75]
+    >>> [(pair, one.difference) for pair, [one] in found.pairs.items()]
+    [(('right', 'half'), 0.5), (('right', 'two seeds'), 0.25), (('half', 'two seeds'), -0.25)]
+    """
+    one_of("alternative", alternative, _ALTERNATIVES)
+    models = models_of("tops", tops)
+    about = Options(inverse_propensity, n_relevant, label_counts)
+    how = {"samples": samples, "seed": seed, "confidence": confidence, "method": method}
+    replicates = Replicates(Y, models, ks, metrics, about, **how)
+    value, _, low, high, p = replicates.of_points(alternative)
+    adjusted = p if len(p) == 0 else np.apply_along_axis(holm, 0, p)
+    names, alone = [*models, *itertools.combinations(models, 2)], {name: [] for name in models}
+    pairs = {pair: [] for pair in names[len(models) :]}
+    for name, k, at, used in replicates.each():
+        for i, which in enumerate(names):
+            ends = [float(array[i, *at]) for array in (value, low, high)]
+            if i < len(models):
+                alone[which].append(Interval(name, k, *ends, used))
+                continue
+            ours, theirs = (alone[side][-1] for side in which)
+            chances = (float(array[i - len(models), *at]) for array in (p, adjusted))
+            sides = ours.low, ours.high, theirs.low, theirs.high
+            pairs[which].append(Bootstrap(name, k, ours.value, theirs.value, *ends, *chances, *sides, used))
+    return Comparison(alone, pairs)
+
+
+def _corrected(found: list, correction: str | None) -> list:
+    if correction is None:
+        return found
+    adjusted = holm([one.p for one in found])
+    return [replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+
+
+def holm(p) -> np.ndarray:
+    """Holm's (1979) correction: p-values of which none below a level is a false alarm, with at most that probability.
+
+    The smallest of m is multiplied by m, the next by m - 1, and so on; none may be below the one before, or above 1. It holds
+    however the comparisons depend on each other, and never finds less than Bonferroni's.
+
+    Parameters
+    ----------
+    p : array_like of float
+        In [0, 1]; NaN was not tested, stays NaN and is not counted.
+
+    Returns
+    -------
+    ndarray of float64
+        Of the shape of ``p``.
+
+    Raises
+    ------
+    ArgumentError
+        For a number outside [0, 1].
+
+    Examples
+    --------
+    >>> holm([0.04, 0.01, 0.03]).round(4)                  # 3 * 0.01, 2 * 0.03, and 0.04 is not below that
+    array([0.06, 0.03, 0.06])
+    """
+    given = np.asarray(p, np.float64)
+    flat = given.reshape(-1)
+    tested = np.flatnonzero(~np.isnan(flat))
+    if ((flat[tested] < 0) | (flat[tested] > 1)).any():
+        raise ArgumentError("p", "must lie in [0, 1]", given)
+    order = tested[np.argsort(flat[tested], kind="stable")]
+    out = np.full(flat.shape, np.nan)
+    out[order] = np.minimum(np.maximum.accumulate(flat[order] * np.arange(order.size, 0, -1)), 1.0)
+    return out.reshape(given.shape)
+
+
+# ---------------------------------------------------------------------------------------------- other labels
+
+
+class SharedErrorsWarning(UserWarning):
+    """The labels of a t-test do not differ independently of each other, so its p is too small."""
+
+
+@dataclass(frozen=True)
+class TTest:
+    """One outcome of :func:`macro_t_test`.
+
+    Attributes
+    ----------
+    metric : str
+    k : int
+    unit : {"labels", "rows", "blocks of rows"}
+        What the test pairs and takes for independent.
+    units : int
+        How many.
+    difference : float
+        Ours minus the baseline, on all of them.
+    low, high : float
+        Its interval by the same t law.
+    t, degrees, p, p_adjusted : float
+        NaN where nothing was tested. ``p_adjusted`` is p corrected for the comparisons of the call, where that was asked
+        for; else the same.
+    shared : float
+        Of labels, how many standard deviations those that stand together in rows differ more alike than independent ones
+        would; above 3 is a warning. NaN for other units and where nothing was tested.
+    """
+
+    metric: str
+    k: int
+    unit: str
+    units: int
+    difference: float
+    low: float
+    high: float
+    t: float
+    degrees: float
+    p: float
+    p_adjusted: float
+    shared: float
+
+    def significant(self, level: float = 0.01) -> bool:
+        """Is p, corrected where that was asked for, below ``level``? reeval's stars stand for 0.01. False where untested."""
+        return bool(self.p_adjusted < level)
+
+
+_SHARED = 3.0  # standard deviations from which on errors are called shared
+_BLOCKS = 20
+
+
+def macro_t_test(
+    Y,
+    ours: TopK,
+    baseline: TopK,
+    ks=KS,
+    *,
+    metrics: Sequence[str] = ("macro-F1",),
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    inverse_propensity=None,
+    n_relevant=None,
+    label_counts=None,
+    alternative: str = "two-sided",
+    correction: str | None = None,
+    over: str = "all",
+    more_than: int = 10,
+) -> list[TTest]:
+    """The macro t-test of Yang and Liu (1999), as reeval uses it (section 5.2, figure 3), for every metric.
+
+    A t-test on differences that are paired over what a metric averages: t = mean(d) / (s / sqrt(m)), with m units, s the
+    standard deviation of the differences with m - 1, and m - 1 degrees of freedom. The units are
+
+    - labels, of the macro-averages, their bins and coverage: d_l = F1_l here - F1_l of the baseline;
+    - rows, of means over rows such as P or nDCG;
+    - 20 blocks of consecutive rows of everything else (ratios of sums, entropy, calibration): t is the difference over its
+      jackknife error.
+
+    At a small p a tiny difference may be all there is: look at both.
+
+    **Shared errors.** Over labels, the test takes each label for an independent draw. Labels of one row are not where a row
+    that is misread loses all of them: then there are fewer independent differences than labels, p is too small, and a
+    test at 1 % gives false alarms in tens of percent. So the differences of labels that stand together in rows of the truth
+    are compared: ``shared`` is the sum over pairs of labels of c_lm / sqrt(c_l c_m) d_l d_m (d without its mean among labels of
+    the same test frequency, in powers of 2; c_lm the rows with both), in standard deviations of that sum with random
+    signs. Above 3 there is a :class:`SharedErrorsWarning`: take :func:`paired_bootstrap`, for which the rows are the draw.
+
+    Parameters
+    ----------
+    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, alternative, correction
+        As for :func:`paired_bootstrap`.
+    samples, seed : int
+        Of the random signs behind ``shared``; nothing else is drawn.
+    over : {"all", "test"}
+        The labels paired, all of them (reeval's averages) or those with a test positive; ``coverage (test)`` always pairs the
+        latter. A label that neither method gets right is a pair of zeros.
+    more_than : int
+        So many labels (or rows) or fewer are left untested, 10 in reeval's bins.
+
+    Returns
+    -------
+    list of TTest
+        One for each metric (each bin that has labels) and k. Where no unit differs, t is 0, and p 1 (one-sided 0.5).
+
+    Raises
+    ------
+    ArgumentError
+        As for :func:`paired_bootstrap`, and for what is no option.
+
+    Warns
+    -----
+    SharedErrorsWarning
+        Once a call, naming the tests.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.eye(12)
+    >>> right = TopK.from_ids(np.arange(12)[:, None], n_labels=12)
+    >>> half = TopK.from_ids(np.arange(12)[:, None] // 2 * 2, n_labels=12)
+    >>> [test] = macro_t_test(Y, right, half, ks=1)
+    >>> round(test.difference, 3), round(test.t, 2), test.degrees, test.unit, test.significant()
+    (0.667, 6.63, 11.0, 'labels', True)
+    """
+    asked = registry.wanted(metrics, ks)
+    whole_number("samples", samples, 20)
+    whole_number("seed", seed)
+    real_number("confidence", confidence, above=0, below=1)
+    one_of("alternative", alternative, _ALTERNATIVES)
+    one_of("correction", correction, _CORRECTIONS)
+    whole_number("more_than", more_than, 1, do="a spread needs 2 units")
+    labelwise.check_over(over)
+    truth = as_truth(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
+    about = Options(inverse_propensity, n_relevant, label_counts)
+    rising = np.unique(np.concatenate([at for _, at in asked]))
+    systems = [System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]
+    here = systems[0].here() - systems[1].here()
+    by_block, errors = [name for name in systems[0].names if systems[0].unit(name) == "blocks of rows"], {}
+    if by_block:
+        errors = dict(zip(by_block, _jackknife(systems, by_block, truth.n_rows), strict=True))
+    together = None
+    found = []
+    for m, name in enumerate(systems[0].names):
+        unit = systems[0].unit(name)
+        for k in dict(asked)[systems[0].metric(name)]:
+            i = int(np.searchsorted(rising, k))
+            test = name, int(k), unit
+            if unit == "blocks of rows":
+                blocks = min(_BLOCKS, truth.n_rows)
+                found.append(_t_test(*test, blocks, here[m, i], errors[name][i], 1, alternative, confidence))
+                continue
+            d, paired = systems[0].units(name, i, over)
+            d = (d - systems[1].units(name, i, over)[0])[paired]
+            error = d.std(ddof=1) / math.sqrt(d.size) if d.size > 1 else np.nan
+            mean = float(d.mean()) if d.size else np.nan
+            one = _t_test(*test, d.size, mean, error, more_than, alternative, confidence)
+            if unit == "labels" and d.any() and not np.isnan(one.p):
+                together = together or _Together(truth)
+                one = replace(one, shared=together.alike(d, paired, samples, seed))
+            found.append(one)
+    _warn_of_shared([one for one in found if one.shared > _SHARED])
+    return _corrected(found, correction)
+
+
+def t_p_value(t, dof):
+    """Two-sided p-value of Student's t (a difference in standard errors): how often chance alone goes as far from 0."""
+    return 2.0 * distributions.student(dof, -np.abs(t))
+
+
+def t_reach(confidence: float, dof):
+    """Standard errors to either side of a mean that make its two-sided interval by Student's t."""
+    return distributions.student_quantile(dof, 0.5 + confidence / 2.0)
+
+
+def _jackknife(systems: list[System], names: list[str], n_rows: int) -> np.ndarray:
+    """(names, K) standard errors of the differences, from their values with one block of rows after the other left out."""
+    blocks = min(_BLOCKS, n_rows)
+    times = np.ones((blocks, n_rows), np.int64)
+    for block, (low, high) in zip(
+        times, itertools.pairwise(np.linspace(0, n_rows, blocks + 1).astype(int)), strict=True
+    ):
+        block[low:high] = 0
+    left_out = systems[0].values(times, names) - systems[1].values(times, names)
+    return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
+
+
+def _t_test(name, k, unit, m, mean, error, more_than, alternative, confidence) -> TTest:
+    if m <= more_than or np.isnan(error) or np.isnan(mean):
+        return TTest(name, k, unit, m, float(mean), *[np.nan] * 7)
+    # Units that all differ by the same leave no spread: t is infinite, as it should be; where none differs it is 0.
+    with np.errstate(divide="ignore"):
+        t = float(np.divide(mean, error)) if mean else 0.0
+    ps = {
+        "two-sided": t_p_value(t, m - 1),
+        "greater": distributions.student(m - 1, -t),
+        "less": distributions.student(m - 1, t),
+    }
+    p = float(ps[alternative])
+    reach = float(t_reach(confidence, m - 1) * error)
+    return TTest(name, k, unit, m, float(mean), mean - reach, mean + reach, t, m - 1.0, p, p, np.nan)
+
+
+def _warn_of_shared(tests: list[TTest]) -> None:
+    if not tests:
+        return
+    worst = max(tests, key=lambda one: one.shared)
+    what = ", ".join(f"{one.metric}@{one.k}" for one in tests[:3]) + (", ..." if len(tests) > 3 else "")
+    text = f"macro_t_test takes labels for independent, but labels that stand together in rows differ alike ({what}; "
+    text += f"{worst.shared:.1f} standard deviations at {worst.metric}@{worst.k}): its p is too small. "
+    warnings.warn(text + "Use paired_bootstrap, which draws rows", SharedErrorsWarning, stacklevel=3)
+
+
+class _Together:
+    """Which labels stand together in rows of the truth, each pair with the weight rows with both / sqrt(rows of each)."""
+
+    def __init__(self, truth: Truth) -> None:
+        self._true = truth.label_counts()
+        scale = 1.0 / np.sqrt(np.maximum(self._true, 1))
+        shape = truth.n_rows, truth.n_labels
+        self._matrix = sparse.csr_matrix((scale[truth.indices], truth.indices, truth.indptr), shape=shape)
+
+    def alike(self, differences: np.ndarray, paired: np.ndarray, samples: int, seed: int) -> float:
+        """How many standard deviations of random signs the differences of such labels agree; NaN where none meet."""
+        d = np.zeros(self._true.size)
+        d[paired] = differences
+        met = paired & (self._true > 0)
+        stratum = np.zeros(self._true.size, np.int64)
+        stratum[met] = np.frexp(self._true[met])[1] - 1  # of the logarithm to base 2, the whole part
+        sizes = np.maximum(np.bincount(stratum[met]), 1)
+        d[met] -= (np.bincount(stratum[met], d[met]) / sizes)[stratum[met]]
+        d[~met] = 0.0
+        squares = float((d * d).sum())  # each label with itself: the rows with it over the rows with it
+
+        def agreement(signed: np.ndarray) -> float:
+            rows = self._matrix @ signed
+            return float((rows * rows).sum()) - squares
+
+        rng = np.random.default_rng(seed)
+        spread = np.std([agreement(d * rng.choice((-1.0, 1.0), d.size)) for _ in range(samples)])
+        return agreement(d) / spread if spread > 1e-12 * max(squares, 1e-300) else np.nan

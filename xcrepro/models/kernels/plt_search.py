@@ -1,0 +1,298 @@
+"""Best-first search in an ensemble of probabilistic label trees: the k labels of greatest (w_l + beta) eta_l(x).
+
+The nodes of all trees are numbered together: the roots 0..T-1 first, then chunk after chunk (a chunk: the children of one
+inner node), parents before children. A root is certain. eta_l is the mean over trees of the product of the probabilities
+on l's path, summed in tree order in float64 and rounded to float32; scores are float64 products of that number.
+
+Why the search is exact. Each tree keeps a heap of nodes not yet opened, by the bound (best w below + beta) P(node). A label
+not yet scored lies under a node of every heap, so the mean of the heaps' greatest bounds bounds its score. The search
+ends when that mean, widened by ``_SLACK`` for rounding, is below the k-th score; where it equals it, a lower id may come.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels.elementary import exp, sigmoid
+
+# Rounding eta to float32 moves it by 6e-8 of itself, or by less than 1e-45 where it is denormal.
+_SLACK, _TINY = 1.000001, 1e-44
+# What a row does to the weights of the labels it chose.
+KEEP, PROBABILITY, GAIN = 0, 1, 2
+
+# chunk, label: (nodes,) an inner node's chunk and a leaf's label, else -1. above: (nodes,) the chunk a node is in, -1 for
+# roots. owner, child_start: (chunks,), (chunks + 1,) a chunk's parent node and its nodes. leaf: (T, L) a label's node, or -1.
+# features[feature_start[c]:feature_start[c + 1]]: chunk c's features, rising; the weights of the i-th of all features are at
+# weight_start[i]:weight_start[i + 1] of child (its place in the chunk) and weight. bias: (nodes,).
+Forest = namedtuple(
+    "Forest", "chunk label above owner child_start leaf feature_start features weight_start child weight bias"
+)
+
+
+@kernel
+def best_below(forest, weights, best):
+    """best[v]: the greatest weight of the labels under node v."""
+    for v in range(best.size):
+        best[v] = weights[forest.label[v]] if forest.label[v] >= 0 else 0.0
+    for c in range(forest.owner.size - 1, -1, -1):
+        greatest = 0.0
+        for v in range(forest.child_start[c], forest.child_start[c + 1]):
+            greatest = max(greatest, best[v])
+        best[forest.owner[c]] = greatest
+
+
+@kernel
+def _open(forest, c, index, value, lo, hi, hinge, probability):
+    """Path probabilities of chunk c's nodes for the point index[lo:hi], value[lo:hi], features rising."""
+    first, last = forest.child_start[c], forest.child_start[c + 1]
+    sums = probability[first:last]
+    for i in range(sums.size):
+        sums[i] = forest.bias[first + i]
+    at, stop = forest.feature_start[c], forest.feature_start[c + 1]
+    features = forest.features
+    for j in range(lo, hi):
+        f = index[j]
+        # Steps that double, then halve: both lists rise, so the search starts where the last one ended.
+        step = 1
+        below = at
+        while at < stop and features[at] < f:
+            below = at + 1
+            at += step
+            step *= 2
+        above = min(at, stop)
+        while below < above:
+            middle = (below + above) // 2
+            if features[middle] < f:
+                below = middle + 1
+            else:
+                above = middle
+        at = below
+        if at == stop:
+            break
+        if features[at] == f:
+            x = np.float64(value[j])
+            weight = forest.weight[forest.weight_start[at] : forest.weight_start[at + 1]]
+            if weight.size == sums.size:
+                for i in range(sums.size):
+                    sums[i] += x * weight[i]
+            else:
+                child = forest.child[forest.weight_start[at] : forest.weight_start[at + 1]]
+                for i in range(weight.size):
+                    sums[child[i]] += x * weight[i]
+            at += 1
+    p = probability[forest.owner[c]]
+    for i in range(sums.size):
+        if hinge:
+            short = max(0.0, 1.0 - sums[i])
+            sums[i] = p * exp(-short * short)
+        else:
+            sums[i] = p * sigmoid(sums[i])
+
+
+@kernel
+def _push(keys, nodes, size, key, node):
+    """Into a heap with its greatest key first."""
+    i = size
+    while i > 0 and keys[(i - 1) // 2] < key:
+        keys[i], nodes[i] = keys[(i - 1) // 2], nodes[(i - 1) // 2]
+        i = (i - 1) // 2
+    keys[i], nodes[i] = key, node
+
+
+@kernel
+def _pop(keys, nodes, size):
+    """Take out the first of a heap that then has ``size`` entries: the last takes its place."""
+    key, node = keys[size], nodes[size]
+    i = 0
+    while 2 * i + 1 < size:
+        j = 2 * i + 1
+        if j + 1 < size and keys[j + 1] > keys[j]:
+            j += 1
+        if keys[j] <= key:
+            break
+        keys[i], nodes[i] = keys[j], nodes[j]
+        i = j
+    keys[i], nodes[i] = key, node
+
+
+@kernel
+def _sink(scores, labels, etas, size, score, label, eta):
+    """Put an entry in place of the first, the worst, of a heap of ``size`` entries: lowest score, of equals highest id."""
+    i = 0
+    while 2 * i + 1 < size:
+        j = 2 * i + 1
+        if j + 1 < size and (scores[j + 1] < scores[j] or (scores[j + 1] == scores[j] and labels[j + 1] > labels[j])):
+            j += 1
+        if score < scores[j] or (score == scores[j] and label > labels[j]):
+            break
+        scores[i], labels[i], etas[i] = scores[j], labels[j], etas[j]
+        i = j
+    scores[i], labels[i], etas[i] = score, label, eta
+
+
+@kernel
+def _offer(scores, labels, etas, found, score, label, eta):
+    """Keep a label if it is among the best so far; returns how many are kept."""
+    k = scores.size
+    if found == k:
+        if score > scores[0] or (score == scores[0] and label < labels[0]):
+            _sink(scores, labels, etas, k, score, label, eta)
+        return k
+    i = found
+    while i > 0:
+        j = (i - 1) // 2
+        if scores[j] < score or (scores[j] == score and labels[j] > label):
+            break
+        scores[i], labels[i], etas[i] = scores[j], labels[j], etas[j]
+        i = j
+    scores[i], labels[i], etas[i] = score, label, eta
+    return found + 1
+
+
+@kernel
+def open_all(forest, indptr, index, value, hinge, lo, hi, probability):
+    """probability[row - lo]: of all nodes for rows [lo, hi), roots 1. A chunk's weights serve one row after the other."""
+    probability[:] = 1.0
+    for c in range(forest.owner.size):
+        for row in range(lo, hi):
+            _open(forest, c, index, value, indptr[row], indptr[row + 1], hinge, probability[row - lo])
+
+
+@kernel
+def search(forest, roots, indptr, index, value, weights, best, beta, update, hinge, lo, hi, known, ids, scores, etas):
+    """Rows [lo, hi): the k = ids.shape[1] best labels, their scores and their probabilities, best first.
+
+    known: (hi - lo, nodes) from ``open_all``, or (0, 0): chunks are opened as they are met, to the same bits.
+    roots: of the trees to search; forest.leaf has their rows alone. weights: (L,) w, 0 or more; best: what ``best_below``
+    made of it. Neither changes with ``KEEP``. Else, after each row, w_l is multiplied by 1 - eta_l, or by 1 - score, at least
+    0, for each label chosen, and ``best`` follows: rows depend on those before them.
+    """
+    n_trees, n_labels = forest.leaf.shape
+    k = ids.shape[1]
+    one_tree = n_trees == 1
+    probability = np.ones(forest.chunk.size)  # of the nodes of chunks with opened[c] == row, and of the roots
+    opened = np.full(forest.owner.size, -1, np.int64)
+    settled = np.full(n_labels, -1, np.int64)  # the row in which a label was scored or ruled out
+    capacity = forest.chunk.size
+    keys = np.empty((n_trees, capacity))
+    nodes = np.empty((n_trees, capacity), np.int32)
+    size = np.empty(n_trees, np.int64)
+    path = np.empty(forest.owner.size, np.int64)
+    top_score, top_label, top_eta = np.empty(k), np.empty(k, np.int32), np.empty(k, np.float32)
+    for row in range(lo, hi):
+        start, stop = indptr[row], indptr[row + 1]
+        found = 0
+        tiny = 0.0
+        if known.shape[0] > 0:
+            probability = known[row - lo]
+            opened[:] = row
+        for t in range(n_trees):
+            keys[t, 0], nodes[t, 0], size[t] = best[roots[t]] + beta, roots[t], 1
+            tiny = max(tiny, _TINY * keys[t, 0])
+        while True:
+            bound = 0.0
+            t = 0
+            for s in range(n_trees):
+                if size[s] == 0:
+                    t = -1
+                    break
+                bound += keys[s, 0]
+                if keys[s, 0] > keys[t, 0]:
+                    t = s
+            # A heap that is empty has every label scored or ruled out.
+            if t < 0 or (found == k and _SLACK * bound / n_trees + tiny < top_score[0]):
+                break
+            others = 0.0
+            for s in range(n_trees):
+                if s != t:
+                    others += keys[s, 0]
+            v = nodes[t, 0]
+            size[t] -= 1
+            _pop(keys[t], nodes[t], size[t])
+            c = np.int64(forest.chunk[v])
+            if c >= 0:
+                if opened[c] != row:
+                    _open(forest, c, index, value, start, stop, hinge, probability)
+                    opened[c] = row
+                for u in range(forest.child_start[c], forest.child_start[c + 1]):
+                    label = forest.label[u]
+                    if label >= 0 and settled[label] == row:
+                        continue
+                    key = (best[u] + beta) * probability[u]
+                    if found == k and _SLACK * (key + others) / n_trees + tiny < top_score[0]:
+                        continue
+                    if one_tree and label >= 0:
+                        eta = np.float32(probability[u])
+                        score = (weights[label] + beta) * np.float64(eta)
+                        found = _offer(top_score, top_label, top_eta, np.int64(found), score, label, eta)
+                    else:
+                        _push(keys[t], nodes[t], size[t], key, u)
+                        size[t] += 1
+                continue
+            # A label, met in tree t first: its probability in the other trees, along its path, as long as it can matter.
+            label = forest.label[v]
+            if settled[label] == row:
+                continue
+            settled[label] = row
+            weight = weights[label] + beta
+            sure = weight * probability[v]
+            hopeless = False
+            for s in range(n_trees):
+                if s == t:
+                    continue
+                others = 0.0
+                for r in range(s + 1, n_trees):
+                    if r != t:
+                        others += keys[r, 0]
+                u = forest.leaf[s, label]
+                depth = 0
+                c = forest.above[u]
+                while c >= 0 and opened[c] != row:
+                    path[depth] = c
+                    depth += 1
+                    c = forest.above[forest.owner[c]]
+                while depth > 0:
+                    depth -= 1
+                    c = path[depth]
+                    reach = sure + others + weight * probability[forest.owner[c]]
+                    if found == k and _SLACK * reach / n_trees + tiny < top_score[0]:
+                        hopeless = True
+                        break
+                    _open(forest, c, index, value, start, stop, hinge, probability)
+                    opened[c] = row
+                if hopeless:
+                    break
+                sure += weight * probability[u]
+            if hopeless:
+                continue
+            total = 0.0
+            for s in range(n_trees):
+                total += probability[forest.leaf[s, label]]
+            eta = np.float32(total / n_trees)
+            found = _offer(top_score, top_label, top_eta, np.int64(found), weight * np.float64(eta), label, eta)
+        for place in range(found - 1, -1, -1):
+            ids[row, place], scores[row, place], etas[row, place] = top_label[0], top_score[0], top_eta[0]
+            _sink(top_score, top_label, top_eta, place, top_score[place], top_label[place], top_eta[place])
+        if update != KEEP:
+            for place in range(found):
+                label = ids[row, place]
+                eta = np.float64(etas[row, place])
+                if update == GAIN:
+                    weights[label] *= max(0.0, 1.0 - (weights[label] + beta) * eta)
+                else:
+                    weights[label] *= 1.0 - eta
+                for t in range(n_trees):
+                    v = forest.leaf[t, label]
+                    best[v] = weights[label]
+                    c = forest.above[v]
+                    while c >= 0:
+                        greatest = 0.0
+                        for u in range(forest.child_start[c], forest.child_start[c + 1]):
+                            greatest = max(greatest, best[u])
+                        if greatest == best[forest.owner[c]]:
+                            break
+                        best[forest.owner[c]] = greatest
+                        c = forest.above[forest.owner[c]]

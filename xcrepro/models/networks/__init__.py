@@ -1,0 +1,1 @@
+"""Networks that stand in for those of the papers, trained in a fixed order."""

@@ -1,1 +1,0 @@
-"""Coverage@k, greedy inference, COV-PLT."""

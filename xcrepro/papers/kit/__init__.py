@@ -1,1 +1,0 @@
-"""Items that belong to no paper."""

@@ -1,1 +1,0 @@
-"""The Extreme Classification Repository."""

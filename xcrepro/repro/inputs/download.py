@@ -1,0 +1,220 @@
+"""Fetching an archive: get the file, remember its checksum, unpack it safely.
+
+The addresses are napkinXC's, and its gdown knows Google Drive's confirmation page. What this adds: nothing half-done is
+left, and a page in place of an archive, a cut or changed archive and one that would write outside its folder are
+refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from xcrepro.core import extras
+from xcrepro.core.data.sources import byte_limit, is_damage
+from xcrepro.core.errors import DataError, DataMissing, XCError
+from xcrepro.core.paths import atomic_path, faults_named
+
+RETRIES = 3
+"""How often a broken connection is taken up again, after a pause that grows."""
+TIMEOUT = 60
+"""Seconds without a byte after which a connection counts as broken."""
+MEMBERS = 10_000
+"""Files and folders that an archive may hold; those of the repository hold fewer than twenty."""
+MOST_UNPACKED = 200 << 30
+"""How many bytes an archive may unpack to, unless ``$XCREPRO_MAX_UNPACKED`` allows others."""
+RATIO, RATIO_FROM = 200, 1 << 20
+"""Into how many bytes a packed one may unpack, in members above so many bytes; text of XC data comes to 3 to 50."""
+NAME_PARTS, NAME_LENGTH = 20, 200
+"""How deep a member may lie, and how long each name on the way may be, in bytes."""
+
+
+def archive_url(key: str, archive_format: str) -> str:
+    """The address that napkinXC keeps for an archive, such as ``"eurlex-4k"`` in the format ``"bow"``."""
+    DATASETS = extras.library("napkinxc.datasets").DATASETS
+    try:
+        return DATASETS[key][archive_format]["url"]
+    except KeyError:
+        raise XCError(
+            f"napkinxc.datasets has no archive {key!r} in format {archive_format!r}: install napkinxc 0.7.2 or newer"
+        ) from None
+
+
+def download(url: str, target: str | os.PathLike, *, progress: bool = True) -> None:
+    """Save what ``url`` serves as ``target``, whole or not at all; DataMissing says why it cannot be had."""
+    gdown, requests, tqdm = (extras.library(name) for name in ("gdown", "requests", "tqdm"))
+    target = Path(target)
+    with faults_named(target), tqdm.tqdm(unit="B", unit_scale=True, desc="downloading", disable=not progress) as bar:
+
+        def arrived(so_far: int, total: int | None) -> None:
+            bar.total = total
+            bar.update(so_far - bar.n)
+
+        try:
+            # gdown's own bar comes with lines about each attempt; what failed is said once, in the end.
+            gdown.download(
+                url, str(target), quiet=True, use_cookies=False, timeout=TIMEOUT, retries=RETRIES, progress=arrived
+            )
+        except (requests.RequestException, gdown.exceptions.DownloadError) as error:
+            bar.leave = False
+            raise DataMissing(f"{url} could not be downloaded: {_reason(error)}") from error
+        finally:
+            for part in target.parent.glob(f"{target.name}*.part"):
+                part.unlink()
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, without the layers of libraries that it came through."""
+    import requests
+
+    for broken in (error, error.__cause__):
+        if isinstance(broken, requests.ConnectionError) and broken.args:
+            inner = getattr(broken.args[0], "reason", None)
+            if inner is not None:
+                return f"no connection ({str(inner).rpartition(': ')[2]})"
+    # gdown keeps the bytes that came, and says so; here they go, so only what it says before is true.
+    text = " ".join(str(error).partition("The received bytes are kept")[0].split())
+    return text.rstrip(". ") or type(error).__name__
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """The SHA-256 of a file, as 64 hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_sum(archive: str | os.PathLike, record: str | os.PathLike, pinned: str = "") -> str:
+    """The SHA-256 of ``archive``, held to the one that is known."""
+    found, record = sha256(archive), Path(record)
+    known, origin = pinned, "as the catalogue has it"
+    do = "It is another archive than the catalogue was made for, or did not arrive well: do not use it unread. "
+    do += "Where it is meant, its sha256 in [archive] has to change"
+    if not pinned and record.is_file():
+        known = next(iter(record.read_text(encoding="utf-8").split()), "a sum")
+        origin = f"remembered in {record} from the first good download"
+        do = f"The archive was replaced since, or did not arrive well. To accept the new one, delete {record} "
+        do += "and fetch again"
+    if known and found != known:
+        raise DataError(Path(archive).name, f"an archive with SHA-256 {found}", f"{known}, {origin}", do=do)
+    return found
+
+
+def remember_sum(digest: str, name: str, record: str | os.PathLike) -> None:
+    """Write the checksum of an archive, unless one is remembered already."""
+    if not Path(record).is_file():
+        with atomic_path(record) as part:
+            part.write_text(f"{digest}  {name}\n", encoding="utf-8")
+
+
+def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: bool = True) -> None:
+    """Unpack a zip archive into ``folder``, every member's checksum verified; on an error the folder is removed.
+
+    Refused before a byte is written: what is no zip, more than the free space or ``$XCREPRO_MAX_UNPACKED`` bytes
+    (default 200 GiB), too many members, one that unpacks to more than :data:`RATIO` times its size, a name twice or too
+    long, a link, and what would land outside ``folder``.
+    """
+    archive, folder = Path(archive), Path(folder)
+    if not zipfile.is_zipfile(archive):
+        raise DataError(archive.name, _what_is(archive), "a whole zip archive", do="Fetch it again later, or by hand")
+    folder.mkdir(parents=True)
+    try:
+        with zipfile.ZipFile(archive) as bundle:
+            members = bundle.infolist()
+            _refuse_flood(archive, members)
+            for member in members:
+                _refuse_escape(archive, member)
+            _refuse_twice(archive, members)
+            size, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
+            if size > free:
+                expected = f"at most the {free:,} bytes free in {folder.parent}"
+                do = "Make room, or set XCREPRO_DATA to a folder on a larger disk"
+                raise DataError(archive.name, f"{size:,} bytes of files in it", expected, do=do)
+            _extract(bundle, members, folder, progress)
+    except BaseException as error:
+        shutil.rmtree(folder)
+        if is_damage(error) or isinstance(error, RuntimeError):  # of a password
+            found = f"a damaged zip archive ({error})"
+            raise DataError(archive.name, found, "a whole one", do="Fetch it again") from error
+        raise
+
+
+def _extract(bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Path, progress: bool) -> None:
+    tqdm = extras.library("tqdm").tqdm
+    total = sum(member.file_size for member in members)
+    with tqdm(total=total, unit="B", unit_scale=True, desc="unpacking", disable=not progress) as bar:
+        for member in members:
+            bundle.extract(member, folder)
+            bar.update(member.file_size)
+
+
+def _refuse_escape(archive: Path, member: zipfile.ZipInfo) -> None:
+    name = PurePosixPath(member.filename.replace("\\", "/"))
+    if not name.parts and not member.filename.endswith("/"):
+        raise _untrue(archive, "a member without a name", "a name for each file")
+    if (
+        name.is_absolute()
+        or ".." in name.parts
+        or ":" in "".join(name.parts[:1])
+        or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
+    ):
+        found = f"the member {_shown(name)}, a link, a special file or outside the archive's own folder"
+        raise _untrue(archive, found, "only files below it")
+    longest = max((len(part.encode("utf-8", "surrogateescape")) for part in name.parts), default=0)
+    if len(name.parts) > NAME_PARTS or longest > NAME_LENGTH or not str(name).isprintable():
+        expected = f"names that can be printed, of at most {NAME_LENGTH} bytes a part and {NAME_PARTS} parts"
+        raise _untrue(archive, f"the member {_shown(name)}", expected)
+
+
+def _untrue(archive: Path, found: str, expected: str) -> DataError:
+    return DataError(archive.name, found, expected, do="This archive is not what it claims to be: do not use it")
+
+
+def _shown(name: PurePosixPath) -> str:
+    text = str(name)
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
+
+
+def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
+    """What would fill a disk or a folder, before a byte of it is unpacked."""
+    if len(members) > MEMBERS:
+        raise _untrue(archive, f"{len(members):,} members", f"at most {MEMBERS:,}")
+    most = byte_limit("XCREPRO_MAX_UNPACKED", MOST_UNPACKED)
+    if (size := sum(member.file_size for member in members)) > most:
+        do = "Where it is meant, XCREPRO_MAX_UNPACKED=BYTES allows more"
+        raise DataError(archive.name, f"{size:,} bytes of files in it", f"at most {most:,}", do=do)
+    for member in members:
+        if member.file_size > max(RATIO_FROM, RATIO * member.compress_size):
+            name, sizes = _shown(PurePosixPath(member.filename)), (member.compress_size, member.file_size)
+            found = f"the member {name}, {sizes[0]:,} bytes that unpack to {sizes[1]:,}"
+            raise _untrue(archive, found, f"at most {RATIO} times as many")
+
+
+def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:
+    """Refuse one name for two members, or for a file and a folder; upper and lower case are one, as on some systems."""
+    files: set[str] = set()
+    folders: set[str] = set()
+    for member in members:
+        name = PurePosixPath(member.filename.replace("\\", "/").lower())
+        above = {str(folder) for folder in name.parents}
+        known = files if member.is_dir() else files | folders
+        if str(name) in known or above & files:
+            raise _untrue(archive, f"the member {_shown(name)} twice", "each name once")
+        folders |= above
+        (folders if member.is_dir() else files).add(str(name))
+
+
+def _what_is(path: Path) -> str:
+    with open(path, "rb") as file:
+        head = file.read(1024)
+    size = f"{path.stat().st_size:,} bytes"
+    if not head:
+        return "an empty file"
+    if head.lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        return f"a web page of {size} (a download quota or a sign-in page, perhaps)"
+    if head.startswith(b"PK"):
+        return f"the beginning of a zip archive, {size}, without its end"
+    return f"{size} that begin {head[:16]!r}"

@@ -1,0 +1,584 @@
+"""What a document claims, claim by claim, and what evidence says of it: holds, does not hold, cannot tell.
+
+The claims live in ``data/claims``, one file a document, and are checked when they are first read.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro.core import paths
+from xcrepro.core.arguments import did_you_mean, one_of, real_number, some_of
+from xcrepro.core.data import registry
+from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.repro.published import record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    "id", "where", "claim", "kind", "datasets", "metric", "k", "left", "right", "direction", "value", "rounding",
+    "notebook", "cell", "untested",
+)  # fmt: skip
+"""The columns of a file of claims; :class:`Claims` says what they hold."""
+
+KINDS = ("number", "order", "sign", "bound", "identity", "cost", "about data")
+"""What a claim can be; identities and bounds are exact, the others need an error."""
+
+DIRECTIONS = ("above", "below", "equal", "at least", "at most")
+"""Where left minus right is claimed to lie beside ``value``. The first two need an error, the others are exact."""
+
+SOURCES = ("real, live", "real, recorded", "synthetic", "print", "exact")
+"""Where evidence comes from. Real data decide, synthetic data are only shown. What is printed, or exact (a proof, a
+calculation by hand), decides where a claim is about nothing else."""
+
+_EXACT = ("equal", "at least", "at most")
+_NEEDED = ("source", "dataset", "metric", "k", "left", "right", "value")
+_COMPARED = (
+    "id", "source", "dataset", "metric", "k", "left", "right", "value", "low", "high", "p", "outcome", "effect",
+)  # fmt: skip
+_OUTCOME = ("source", "dataset", "id", "outcome")
+_INTERVAL = 0.95  # of low and high, as xc.compare makes them where nothing else is asked for
+_WORDS = ("holds", "does not hold", "cannot tell")
+
+
+def claims(paper: str) -> Claims:
+    """The claims of a document.
+
+    Parameters
+    ----------
+    paper : str
+        A document whose claims are written down, such as ``"jain16"``.
+
+    Raises
+    ------
+    ArgumentError
+        For another document; the nearest is named.
+    DataError
+        If the file of claims breaks a rule: the file, the line, what came and what is expected.
+
+    Examples
+    --------
+    >>> jain16 = claims("jain16")
+    >>> jain16["t3-psp-pfastxml-fastxml"]["where"]
+    'section 7; table 3'
+    >>> claims("jian16")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    xcrepro.core.errors.ArgumentError: paper must be one of 'calibration', ...; got 'jian16': did you mean 'jain16'?
+    """
+    found = _read(one_of("paper", paper, known()))
+    return Claims(found.paper, found.table.copy())
+
+
+def known() -> list[str]:
+    """The documents whose claims are written down."""
+    return sorted(path.stem for path in paths.committed_files("data/claims", "*.csv"))
+
+
+@functools.cache
+def _read(paper: str) -> Claims:
+    return read_claims(paths.committed(f"data/claims/{paper}.csv"))
+
+
+def read_claims(path: str | Path) -> Claims:
+    """The claims of a file with :data:`COLUMNS`, whose name is the document's; DataError names the line that breaks a rule."""
+    path = Path(path)
+    return Claims(path.stem, _checked(record.text_table(path, "claims"), path))
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What one document claims.
+
+    Attributes
+    ----------
+    paper : str
+    table : DataFrame of str
+        One row a claim, with the columns
+
+        * ``id``; ``where`` (section, equation, table or figure); ``claim``, in this project's words with the
+          exceptions that the document makes; ``kind``, one of :data:`KINDS`.
+        * What would show it: ``datasets`` (``;`` between names; empty: any), ``metric``, ``k`` (``;`` between
+          several), ``left`` and ``right``, ``direction`` (one of :data:`DIRECTIONS`, of left minus right beside
+          ``value``, which is 0 if it is empty) and ``rounding``, the decimals to which an equal is equal (empty: all
+          digits). All empty where no one comparison shows the claim; its cell does.
+        * ``notebook`` and ``cell``: the notebook that tests it, and a text of the cell that does; or ``untested``,
+          the reason why nobody can without what is not published.
+
+    Examples
+    --------
+    >>> import xcrepro as xc
+    >>> found = xc.claims("jain16").table
+    >>> found.loc[0, ["left", "direction", "right", "metric", "k"]].tolist()
+    ['PfastXML', 'above', 'FastXML', 'PSP', '1;3;5']
+    """
+
+    paper: str
+    table: pd.DataFrame = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, id: str) -> pd.Series:
+        """One claim; an unknown id is an ArgumentError that names the nearest."""
+        return self.table.iloc[list(self.table["id"]).index(self._known(id)[0])]
+
+    def _known(self, ids: str | Iterable[str]) -> list[str]:
+        known = list(self.table["id"])
+        wanted = [ids] if isinstance(ids, str) else list(ids)
+        for id in wanted:
+            if id not in known:
+                do = f"{did_you_mean(id, known)} xc.claims({self.paper!r}).table lists them".strip()
+                raise ArgumentError("id", f"must be a claim of {self.paper}", repr(id), do)
+        return wanted
+
+    def comparisons(self, evidence: pd.DataFrame, level: float = 0.95, *, only=None, datasets=()) -> pd.DataFrame:
+        """Each comparison of the evidence that a claim is about, with what it says.
+
+        Parameters
+        ----------
+        evidence, level, only, datasets
+            As for :meth:`verdicts`.
+
+        Returns
+        -------
+        DataFrame
+            The columns id, source, dataset, metric, k, left, right, value, low, high, p, outcome and effect. Left and
+            right are the claim's: a pair the other way round is turned. ``p`` is Holm's, over the real comparisons of the
+            claim, and over its synthetic ones apart; NaN where the claim is exact or the evidence has no error.
+            ``low`` and ``high`` are the interval that goes with it, by the normal law: wider than a single
+            comparison's where the claim has several. ``outcome`` is ``"holds"``, ``"does not hold"`` or ``"cannot
+            tell"``; ``effect`` what the evidence says in words of a claim that no one comparison shows.
+
+        Examples
+        --------
+        >>> import pandas as pd, xcrepro as xc
+        >>> row = {"source": "real, live", "dataset": "TIB", "metric": "PSP", "k": 1}
+        >>> row |= {"left": "FastXML", "right": "PfastXML"}
+        >>> evidence = pd.DataFrame([row | {"value": -0.029, "stderr": 0.005}])
+        >>> found = xc.claims("jain16").comparisons(evidence)
+        >>> found[["left", "right", "value", "low", "high", "outcome"]].round(3).values.tolist()
+        [['PfastXML', 'FastXML', 0.029, 0.019, 0.039, 'holds']]
+        """
+        level = real_number("level", level, above=0, below=1)
+        chosen = self._chosen(only)
+        given, told = _evidence(evidence, self, datasets)
+        found = [part for claim in chosen.itertuples() if (part := _judged(claim, given, level)) is not None]
+        if len(told := told[told["id"].isin(chosen["id"])]):
+            found.append(told)
+        if not found:
+            claimed = next((one for one in chosen.itertuples() if one.metric), None)
+            example = f"such as {_comparison(claimed)}" if claimed else "but these claims have none"
+            came = "; ".join(dict.fromkeys(f"{one.left} and {one.right}, {one.metric}" for one in given.itertuples()))
+            rule = f"must have a comparison that a claim of {self.paper} is about"
+            raise ArgumentError("evidence", rule, came or "no row", example)
+        import pandas as pd
+
+        return pd.concat(found, ignore_index=True)
+
+    def verdicts(self, evidence: pd.DataFrame, level: float = 0.95, *, only=None, datasets=()) -> pd.DataFrame:
+        """Each claim against print and evidence: holds, does not hold, cannot tell.
+
+        A comparison *holds* if its interval, with Holm's correction within the claim, lies on the claimed side, *does
+        not hold* if it lies on the other side; else we *cannot tell*, as where the evidence has no error. On a
+        dataset a claim holds if all its comparisons (one for each k) hold, does not hold if one of them does not, and
+        cannot be told else, as where the evidence lacks one. Real data decide; synthetic data are shown and decide
+        nothing. Exact claims (equal, at least, at most) need no error.
+
+        Parameters
+        ----------
+        evidence : DataFrame
+            Paired differences as :func:`xcrepro.compare` gives them, left minus right, of one dataset after the
+            other: the columns metric, k, left, right, value, and an error: ``p raw``, ``stderr``, or ``low`` and
+            ``high`` (95 %); beside them ``dataset``, a name of the catalogue, and ``source``, one of :data:`SOURCES`.
+            If a comparison of a dataset comes both live and recorded, the live one counts. A claim that no one
+            comparison shows has rows with ``id``, ``outcome`` (holds, does not hold, cannot tell) and ``effect``, what
+            its cell found in words; there ``dataset`` may be empty if the source is print or exact.
+        level : float
+            The probability of all intervals of a claim together, before which nothing holds.
+        only : str or sequence of str, optional
+            The ids of claims; all of the document else.
+        datasets : sequence of str
+            Names of your own datasets, which the catalogue does not know.
+
+        Returns
+        -------
+        DataFrame
+            One row a claim: id, claim, ``print`` (left minus right as printed, in points, from the least to the
+            largest over the document's datasets and ks, and on how many datasets the claim holds there; it is not a
+            sample, and not judged), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does
+            not hold`` and ``cannot tell`` of real datasets, and ``verdict``: ``"holds on 3 of 4, cannot tell on 1"``;
+            the word alone if there is one dataset, or the evidence is exact; ``"holds in print"`` where the claim is
+            about what the document prints; ``"no real data"`` where only synthetic evidence is there, ``"no evidence"``
+            where none is, ``"see its cell"`` if no one comparison shows the claim, ``"cannot be tested
+            here"`` for the untested.
+
+        Raises
+        ------
+        ArgumentError
+            If the evidence lacks a column, has a dataset, metric or source that nobody knows (the nearest is named),
+            a comparison twice, percent for a fraction, or no comparison that a claim is about; for an unknown id.
+
+        Examples
+        --------
+        >>> import pandas as pd, xcrepro as xc
+        >>> row = {"source": "real, live", "metric": "PSP", "left": "PfastXML", "right": "FastXML", "stderr": 0.005}
+        >>> evidence = pd.DataFrame(
+        ...     [row | {"dataset": name, "k": k, "value": value} for k in (1, 3, 5) for name, value in
+        ...      [("TIB", 0.03), ("Bibtex", 0.02), ("Delicious", 0.004)]])
+        >>> found = xc.claims("jain16").verdicts(evidence, only="t3-psp-pfastxml-fastxml")
+        >>> found.loc[0, "print"], found.loc[0, "verdict"]
+        ('+0.4 to +20.9 (6 of 6)', 'holds on 2 of 3, cannot tell on 1')
+        """
+        return self.sum_up(self.comparisons(evidence, level, only=only, datasets=datasets), only=only)
+
+    def sum_up(self, found: pd.DataFrame, *, only=None) -> pd.DataFrame:
+        """Each claim's verdict, as :meth:`verdicts` gives it, from rows of :meth:`comparisons`, none or more.
+
+        Examples
+        --------
+        >>> import pandas as pd, xcrepro as xc
+        >>> row = {"source": "print", "dataset": "", "id": "t3-most-columns", "outcome": "holds", "effect": "36 of 36"}
+        >>> jain16 = xc.claims("jain16")
+        >>> jain16.sum_up(jain16.comparisons(pd.DataFrame([row])), only="t3-most-columns")[["print", "verdict"]].values
+        array([['36 of 36', 'holds in print']], dtype=object)
+        """
+        import pandas as pd
+
+        rows = []
+        for claim in self._chosen(only).itertuples():
+            part = found[found["id"] == claim.id]
+            kinds = part["source"].str.split(",").str[0]
+            real, made, page, exact = (
+                _by_dataset(part[kinds == kind], claim) for kind in ("real", "synthetic", "print", "exact")
+            )
+            count = {word: list(real.values()).count(word) for word in _WORDS}
+            said = "; ".join(part["effect"][kinds == "print"])
+            shown = {"print": _printed(self.paper, claim) or said, "real": _listed(real), "synthetic": _listed(made)}
+            verdict = _verdict(claim, count, exact, page, bool(made))
+            rows.append({"id": claim.id, "claim": claim.claim} | shown | count | {"verdict": verdict})
+        return pd.DataFrame(rows)
+
+    def _chosen(self, only) -> pd.DataFrame:
+        return self.table if only is None else self.table[self.table["id"].isin(self._known(only))]
+
+
+# ------------------------------------------------------------------------------------------------ the file
+
+
+def _checked(text: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The table of a file of claims, or a DataError that names the first line that breaks a rule."""
+    if list(text.columns) != list(COLUMNS):
+        raise DataError(path, f"columns {', '.join(text.columns)}", ", ".join(COLUMNS), line=1)
+
+    def refuse(bad, column: str, expected: str) -> None:
+        if bad.any():
+            at = int(bad.to_numpy().argmax())
+            raise DataError(path, f"{column} {text.at[at, column]!r}", expected, line=at + 2)
+
+    refuse(~text["id"].str.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*"), "id", "small letters, digits and hyphens")
+    refuse(text.duplicated("id"), "id", "each id once")
+    for column in ("where", "claim"):
+        refuse(text[column].str.strip() == "", column, "a text")
+    refuse(~text["kind"].isin(KINDS), "kind", f"one of {', '.join(KINDS)}")
+    refuse(
+        ~text["k"].str.fullmatch(r"([1-9]\d*(;[1-9]\d*)*)?"), "k", "whole numbers from 1 with ';' between, or nothing"
+    )
+    refuse(~text["direction"].isin((*DIRECTIONS, "")), "direction", f"one of {', '.join(DIRECTIONS)}, or nothing")
+    refuse(~text["value"].str.fullmatch(r"(-?\d+(\.\d+)?)?"), "value", "a number of digits and a point, or nothing")
+    refuse(~text["rounding"].str.fullmatch(r"\d{0,2}"), "rounding", "a number of decimals, or nothing")
+    shows = text["direction"] != ""
+    for column in ("metric", "left"):
+        refuse(shows & (text[column] == ""), column, "a name where there is a direction")
+    for column in ("metric", "k", "left", "right", "value", "rounding"):
+        refuse(~shows & (text[column] != ""), column, "nothing where there is no direction")
+    exact = text["kind"].isin(("identity", "bound"))
+    refuse(exact & shows & ~text["direction"].isin(_EXACT), "direction", f"{' or '.join(_EXACT)}: the claim is exact")
+    refuse((text["direction"] != "equal") & (text["rounding"] != ""), "rounding", "nothing but for an equal")
+    refuse(~text["notebook"].str.fullmatch(r"([a-z0-9_]+/[a-z0-9_]+)?"), "notebook", "a notebook's id, or nothing")
+    tested = text["notebook"] != ""
+    refuse(tested & (text["cell"] == ""), "cell", "a text of the cell that tests the claim")
+    refuse(~tested & (text["cell"] != ""), "cell", "nothing where there is no notebook")
+    refuse(~tested & (text["untested"].str.strip() == ""), "untested", "a notebook and a cell, or the reason why none")
+    refuse(tested & (text["untested"] != ""), "untested", "nothing where a notebook tests the claim")
+    for at, names in text["datasets"].items():
+        for name in names.split(";") if names else ():
+            if name not in _datasets():
+                expected = f"datasets by the names they are printed with. {did_you_mean(name, _datasets())}".strip()
+                raise DataError(path, f"datasets {name!r}", expected, line=at + 2)
+    return text
+
+
+@functools.cache
+def _datasets() -> tuple[str, ...]:
+    """The names of the catalogue, and those that a document prints of datasets that are in none."""
+    printed = [name for name in record.find()["dataset"].unique() if name]
+    return tuple(dict.fromkeys([*(registry.get(name).printed_name for name in registry.names()), *printed]))
+
+
+# -------------------------------------------------------------------------------------------- the evidence
+
+
+def _evidence(evidence, claims: Claims, own: Iterable[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The comparisons with all columns, and what cells say of claims; checked, datasets by their printed names."""
+    import numpy as np
+    import pandas as pd
+
+    if not isinstance(evidence, pd.DataFrame):
+        raise ArgumentError(
+            "evidence", "must be a table of differences, as xc.compare gives it", type(evidence).__name__
+        )
+    if not len(evidence):
+        raise ArgumentError("evidence", "must have a comparison or more", "no row")
+    own = [own] if isinstance(own, str) else list(own)
+    told = np.zeros(len(evidence), bool)
+    if "outcome" in evidence:
+        told = (evidence["outcome"].fillna("").astype(str) != "").to_numpy()
+    said = _told(evidence[told], claims, own) if told.any() else pd.DataFrame(columns=list(_COMPARED))
+    evidence = evidence[~told]
+    if not len(evidence):
+        return pd.DataFrame(columns=[*_NEEDED, "pair"]), said
+    table = claims.table
+    if missing := [name for name in _NEEDED if name not in evidence]:
+        do = "xc.compare gives all but dataset and source" if {*missing} & {"dataset", "source"} else ""
+        rule = f"must have the columns {', '.join(_NEEDED)}"
+        raise ArgumentError("evidence", rule, f"none named {', '.join(missing)}", do)
+    if not {"p raw", "stderr"} & {*evidence} and not {"low", "high"} <= {*evidence}:
+        rule = "must have an error: 'p raw', 'stderr', or 'low' and 'high'"
+        raise ArgumentError("evidence", rule, ", ".join(map(str, evidence.columns)))
+    out = evidence.reset_index(drop=True)
+    for name in ("value", "stderr", "low", "high", "p raw"):
+        try:
+            out[name] = pd.to_numeric(out[name]).astype("float64") if name in out else np.nan
+        except (TypeError, ValueError):
+            raise ArgumentError(f"evidence[{name!r}]", "must have numbers", f"a column of {out[name].dtype}") from None
+    for name in out["source"].unique():
+        one_of("evidence['source']", name, SOURCES)
+    out["dataset"] = [str(name) for name in out["dataset"]]
+    names = {name: name if name in own else _dataset(name, own) for name in out["dataset"].unique()}
+    out["dataset"] = out["dataset"].map(names)
+    units = _units()
+    some_of(
+        "evidence['metric']",
+        list(out["metric"].unique()),
+        list(dict.fromkeys([*units, *filter(None, table["metric"])])),
+    )
+    percent = out["metric"].map(lambda name: units.get(name) == "fraction" and "bare" not in name and "PS-" not in name)
+    if (wrong := percent & (out["value"].abs() > 1)).any():
+        rule = "must have differences of fractions, from -1 to 1"
+        one = out[wrong].iloc[0]
+        came = f"{one['value']:g} for {one['metric']} on {one['dataset']}"
+        raise ArgumentError("evidence['value']", rule, came, "divide percent by 100")
+    out["k"] = [_whole(k) for k in out["k"]]
+    # One pair is one comparison, whichever way round it comes.
+    out["pair"] = [tuple(sorted((str(one.left), str(one.right)))) for one in out.itertuples()]
+    key = ["dataset", "metric", "k", "pair"]
+    if (again := out.duplicated(["source", *key])).any():
+        one = out[again].iloc[0]
+        came = f"{one['left']} and {one['right']}, {one['metric']}, k = {one['k']}, on {one['dataset']} again"
+        raise ArgumentError("evidence", "must have each comparison of a source once", came)
+    live = out.assign(live=out["source"] == "real, live").groupby(key, dropna=False)["live"].transform("any")
+    return out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True), said
+
+
+def _told(told: pd.DataFrame, claims: Claims, own: list[str]) -> pd.DataFrame:
+    """What cells say of claims, checked, in the columns of comparisons."""
+    import numpy as np
+
+    if missing := [name for name in _OUTCOME if name not in told]:
+        raise ArgumentError("evidence", f"must have the columns {', '.join(_OUTCOME)}", f"none named {missing[0]}")
+    out = told.reset_index(drop=True)
+    for name in (*_OUTCOME, "effect"):
+        out[name] = out[name].astype(object).fillna("").astype(str) if name in out else ""
+    claims._known(out["id"])
+    for name in out["source"].unique():
+        one_of("evidence['source']", name, SOURCES)
+    for word in out["outcome"].unique():
+        one_of("evidence['outcome']", word, _WORDS)
+    anywhere = out["source"].isin(("print", "exact"))
+    for at in np.flatnonzero((out["dataset"] != "") | ~anywhere):
+        name = out.at[at, "dataset"]
+        out.at[at, "dataset"] = name if name in own else _dataset(name, own)
+    if (again := out.duplicated(["id", "dataset", "source"])).any():
+        one = out[again].iloc[0]
+        came = f"{one['id']} on {one['dataset'] or 'no dataset'} ({one['source']}) again"
+        raise ArgumentError("evidence", "must have each outcome of a source once", came)
+    live = out.assign(live=out["source"] == "real, live").groupby(["id", "dataset"])["live"].transform("any")
+    out = out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True)
+    out[["value", "low", "high", "p"]], out[["metric", "k", "left", "right"]] = np.nan, ""
+    return out[list(_COMPARED)]
+
+
+def _dataset(name: str, own: list[str]) -> str:
+    real = name.removesuffix(registry.SYNTHETIC)
+    if real in _datasets():
+        return name
+    try:
+        return registry.get(real).printed_name + name[len(real) :]
+    except ArgumentError:
+        near = did_you_mean(name, [*_datasets(), *own], 1)
+        do = f"{near} name your own in datasets=[...]".strip()
+        raise ArgumentError("evidence['dataset']", "must be a dataset of the catalogue", repr(name), do) from None
+
+
+def _whole(k) -> str:
+    try:
+        return "" if k is None or k == "" or math.isnan(k) else str(int(k))
+    except (TypeError, ValueError):
+        return str(k)
+
+
+@functools.cache
+def _units() -> dict[str, str]:
+    from xcrepro.core import metrics
+
+    return metrics.table().set_index("metric")["unit"].to_dict()
+
+
+# ---------------------------------------------------------------------------------------------- the verdict
+
+
+def _comparison(claim) -> str:
+    ks = f", k = {claim.k.replace(';', ', ')}" if claim.k else ""
+    return f"{claim.left} and {claim.right}, {claim.metric}{ks}"
+
+
+def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
+    """The comparisons of the evidence that one claim is about, with their outcomes; None where there is none."""
+    import numpy as np
+    import pandas as pd
+
+    if not claim.direction:
+        return None
+    pair = tuple(sorted((claim.left, claim.right)))
+    mine = (given["pair"] == pair) & (given["metric"] == claim.metric) & given["k"].isin(claim.k.split(";"))
+    if claim.datasets:
+        mine &= given["dataset"].str.removesuffix(registry.SYNTHETIC).isin(claim.datasets.split(";"))
+    part = given[mine].copy()
+    if not len(part):
+        return None
+    turned = (part["left"] != claim.left).to_numpy()
+    part.loc[turned, ["value", "low", "high"]] = -part.loc[turned, ["value", "high", "low"]].to_numpy()
+    part["left"], part["right"], part["id"], part["p"] = claim.left, claim.right, claim.id, np.nan
+    if claim.direction in _EXACT:
+        part["outcome"] = ["holds" if _is_exact(claim, value) else "does not hold" for value in part["value"]]
+        part.loc[part["value"].isna(), "outcome"] = "cannot tell"
+        part[["low", "high"]] = np.nan
+    else:
+        made = part["source"] == "synthetic"
+        judged = [_with_errors(claim, one.copy(), level) for one in (part[~made], part[made]) if len(one)]
+        part = pd.concat(judged)
+    return part.assign(effect="")[list(_COMPARED)]
+
+
+def _is_exact(claim, value: float) -> bool:
+    target = float(claim.value or 0)
+    if claim.direction == "equal":
+        return (round(value, int(claim.rounding)) if claim.rounding else value) == target
+    return value >= target if claim.direction == "at least" else value <= target
+
+
+def _with_errors(claim, part: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Holm's correction over the rows, the interval that goes with it, and the outcome of each."""
+    import numpy as np
+
+    from xcrepro.core import distributions
+    from xcrepro.core.metrics.significance import holm
+
+    target = float(claim.value or 0)
+    off = part["value"].to_numpy() - target
+    error = _errors(part, off)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.abs(off) / error
+    raw = np.where(off == 0, 1.0, 2 * (1 - np.asarray(distributions.normal(np.where(np.isnan(z), 0, z)))))
+    raw = np.where(np.isnan(error), np.nan, raw)
+    if target == 0:  # the p of the evidence may be Student's; it is of a difference of 0
+        raw = np.where(np.isnan(part["p raw"]), raw, part["p raw"])
+    part["p"] = holm(raw)
+    # The least p of m is held to (1 - level) / m, the next to (1 - level) / (m - 1), and so on; all from the first
+    # that fails on to the same as that one.
+    tested = np.flatnonzero(~np.isnan(raw))
+    # What is committed has p = 0 for what is below 1e-14: there the larger z comes first, before and after it was written.
+    order = tested[np.lexsort((-z[tested], np.where(raw < 1e-14, 0.0, raw)[tested]))]
+    sure = part["p"].to_numpy() <= 1 - level
+    among = np.maximum(np.arange(len(order), 0, -1), len(order) - sure[order].sum())
+    share = np.full(len(part), np.nan)
+    share[order] = (1 - level) / among
+    half = error * np.asarray(distributions.normal_quantile(1 - np.where(np.isnan(share), 1, share) / 2))
+    part["low"], part["high"] = part["value"] - half, part["value"] + half
+    side = np.sign(off) * (1 if claim.direction == "above" else -1)
+    part["outcome"] = np.where(sure & (side > 0), _WORDS[0], np.where(sure & (side < 0), _WORDS[1], _WORDS[2]))
+    return part
+
+
+def _errors(part: pd.DataFrame, off) -> object:
+    """Standard errors: as given, else from the half of the 95 % interval that lies towards the claimed value."""
+    import numpy as np
+
+    from xcrepro.core import distributions
+
+    towards = np.where(off > 0, part["value"] - part["low"], part["high"] - part["value"])
+    from_ends = towards / distributions.normal_quantile((1 + _INTERVAL) / 2)
+    return np.where(part["stderr"].isna(), from_ends, part["stderr"])
+
+
+def _by_dataset(part: pd.DataFrame, claim) -> dict[str, str]:
+    """Each dataset's outcome: all comparisons must hold, and one that does not is enough against."""
+    asked, found = len(claim.k.split(";")) if claim.direction else 1, {}
+    for name, one in part.groupby("dataset", sort=False):
+        outcomes = list(one["outcome"])
+        whole = (len(outcomes) == asked or (one["metric"] == "").all()) and set(outcomes) == {"holds"}
+        found[name] = "does not hold" if "does not hold" in outcomes else "holds" if whole else "cannot tell"
+    return found
+
+
+def _listed(found: dict[str, str]) -> str:
+    groups: dict[str, list[str]] = {}
+    for name, word in found.items():
+        groups.setdefault(word, []).append(name)
+    return "; ".join(f"{word} on {', '.join(groups[word])}" for word in _WORDS if word in groups)
+
+
+def _verdict(claim, count: dict[str, int], exact: dict[str, str], page: dict[str, str], synthetic: bool) -> str:
+    total = sum(count.values())
+    if not total:
+        for found, where in ((exact, ""), (page, " in print")):
+            if found:
+                return (
+                    next(word for word in ("does not hold", "cannot tell", "holds") if word in found.values()) + where
+                )
+        if synthetic:
+            return "no real data"
+        return "cannot be tested here" if claim.untested else "no evidence" if claim.direction else "see its cell"
+    words = [word for word in _WORDS if count[word]]
+    if total == 1:
+        return words[0]
+    first, *rest = words
+    return ", ".join([f"{first} on {count[first]} of {total}", *(f"{word} on {count[word]}" for word in rest)])
+
+
+def _printed(paper: str, claim) -> str:
+    """Left minus right as the document prints them: their range, and on how many datasets the claim holds there."""
+    from xcrepro.core.metrics import METRICS
+
+    names = METRICS[claim.metric].printed_as if claim.metric in METRICS else ()
+    if not names or not claim.right:
+        return ""
+    printed = record.find(source=paper)
+    ks = [int(k) for k in claim.k.split(";") if k]
+    here = printed["metric"].isin(names) & printed["method"].isin((claim.left, claim.right)) & printed["k"].isin(ks)
+    here &= (printed["variant"] == "") & (printed["dataset"].isin(claim.datasets.split(";")) | (claim.datasets == ""))
+    cells = printed[here].set_index(["dataset", "k", "method"])["value"].unstack("method")
+    if not {claim.left, claim.right} <= set(cells):
+        return ""
+    gap = (cells[claim.left] - cells[claim.right]).dropna() - float(claim.value or 0)
+    if not len(gap):
+        return ""
+    sign = -1 if claim.direction in ("below", "at most") else 1
+    good = (sign * gap > 0 if claim.direction in ("above", "below") else sign * gap >= 0).groupby("dataset").all()
+    return f"{gap.min():+.1f} to {gap.max():+.1f} ({good.sum()} of {len(good)})"

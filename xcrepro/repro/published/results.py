@@ -1,0 +1,164 @@
+"""Somebody's own table of results, through the identities of :mod:`xcrepro.repro.published.checks`, before it is published."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro.core.errors import DataError, DataMissing
+from xcrepro.core.metrics import registry
+from xcrepro.repro.published.checks import ERRORS, RATES, Cell, Fault, Row, column, faults, micro_f1
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_CHECKED = (*RATES, *ERRORS)
+NAMES = {spelling: code for spelling, code in registry.codes().items() if code in _CHECKED}
+NAMES |= {"avglabels": "avg_labels", "averagelabels": "avg_labels"}
+"""Metrics that are checked, by the spellings a file may use (case, ``_``, ``-`` and blanks do not matter): those of
+:mod:`xcrepro.core.metrics.registry`."""
+
+LARGEST = 1e12
+"""No metric is larger, nor is anything that is counted."""
+_LABELS = ("dataset", "method", "variant")
+
+
+def audit_results(path: str | Path) -> pd.DataFrame:
+    """Check a CSV file of results (``xcrepro audit FILE``), and give a row of texts for each fault: cell, expected, check, why.
+
+    The file is tidy (``dataset, method, variant, metric, k, value``) or wide (``dataset, method, variant, P@1, ...``);
+    the first three may be missing. An empty cell or a dash is not reported; numbers are percent if any rate is above 1,
+    else fractions. A number means all that rounds to its digits. ``attrs["checked"]`` and ``attrs["not checked"]`` list
+    the metrics.
+    """
+    import pandas as pd
+
+    rows, others = _read(Path(path))
+    rates = [c.high for cells in rows.values() for (name, _), c in cells.items() if name in RATES]
+    one = 100.0 if any(rate > 1.000001 for rate in rates) else 1.0
+    found = [
+        (*labels, fault.column, fault.printed, fault.expected, fault.check, fault.why)
+        for labels, cells in rows.items()
+        for fault in faults(Row(cells, one))
+    ]
+    found += [(*labels, *given) for labels, cells in rows.items() for given in _fractions(cells, one)]
+    table = pd.DataFrame(found, columns=[*_LABELS, "column", "printed", "expected", "check", "why"])
+    checked = dict.fromkeys(column(*known) for cells in rows.values() for known in cells)
+    table.attrs |= {"checked": list(checked), "not checked": others}
+    return table
+
+
+def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fault]:
+    """The faults in the exact results of one method, ``"P@1"`` -> fraction; NaN and unknown names are passed over."""
+    cells = {}
+    for name, value in values.items():
+        if (known := _metric(name)) is not None and not math.isnan(value):
+            cells[known] = Cell(repr(float(value)), float(value), float(value))
+    return [fault for fault in faults(Row(cells, 1.0)) if full_rows or fault.check != micro_f1.__name__]
+
+
+def _fractions(cells: Mapping[tuple[str, int], Cell], one: float) -> Iterator[tuple[str, ...]]:
+    """A row of rates at most 1 in a file of percent."""
+    rates = {known: cell for known, cell in cells.items() if known[0] in RATES}
+    if one > 1 and len(rates) > 1 and 0 < max(cell.high for cell in rates.values()) <= 1:
+        known, cell = max(rates.items(), key=lambda item: item[1].high)
+        why = "Every rate of this row is at most 1, where the rest of the file is in percent. Are these fractions?"
+        yield column(*known), cell.printed, "percent", "one unit in a file", why
+
+
+def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], Cell]], list[str]]:
+    """The rows, and the names of metrics that were not understood."""
+    with io.StringIO(_text(path), newline="") as file:
+        lines = _lines(path, file)
+        header = [name.strip() for name in next(lines, [])]
+        places = {name.casefold(): i for i, name in enumerate(header)}
+        tidy = "metric" in places and "value" in places
+        names = [name.casefold() for name in header]
+        used = (*_LABELS, *(("metric", "k", "value") if tidy else ()))
+        if twice := [name for name in used if names.count(name) > 1]:
+            raise DataError(path, f"the column {twice[0]} {names.count(twice[0])} times", "each column once", line=1)
+        wide = {i: known for i, name in enumerate(header) if (known := _metric(name))} if not tidy else {}
+        if not tidy and not wide:
+            raise DataError(
+                path, f"columns {', '.join(header) or '(none)'}", "metric and value, or columns such as P@1", line=1,
+                do="`xcrepro audit --help` shows both forms",
+            )  # fmt: skip
+        rows: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
+        unread = (name for i, name in enumerate(header) if i not in wide and name not in ("", *_LABELS))
+        others = {} if tidy else dict.fromkeys(unread)
+        for number, fields in enumerate(lines, start=2):
+            if not any(field.strip() for field in fields):
+                continue
+            if len(fields) != len(header):
+                raise DataError(path, f"{len(fields)} fields", f"{len(header)}, as in the header", line=number)
+            cells = rows.setdefault(tuple(fields[places[n]].strip() if n in places else "" for n in _LABELS), {})
+            if tidy:
+                name = _tidy_name(path, number, fields, places)
+                todo = {_metric(name): fields[places["value"]]}
+                others |= {name: None} if None in todo else {}
+            else:
+                todo = {known: fields[i] for i, known in wide.items()}
+            for known, text in todo.items():
+                _add(path, number, cells, known, text.strip().removesuffix("%").strip())
+    if not any(rows.values()):
+        raise DataError(path, "no metric that is checked", f"some of {', '.join(dict.fromkeys(NAMES.values()))}")
+    return rows, list(others)
+
+
+def _text(path: Path) -> str:
+    """The file's text, or what is wrong with it."""
+    if not path.is_file():
+        raise DataMissing(f"{path}: no such file")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        found = f"byte {error.object[error.start]:#x} at {error.start}, which is no UTF-8"
+        raise DataError(path, found, "text in UTF-8", do='Save it as "CSV UTF-8" in the spreadsheet') from None
+    if "\0" in text:
+        raise DataError(path, "a null byte", "text", line=text[: text.index("\0")].count("\n") + 1)
+    return text
+
+
+def _tidy_name(path: Path, line: int, fields: list[str], places: dict[str, int]) -> str:
+    """The metric of a line, with its k."""
+    name, k = fields[places["metric"]].strip(), fields[places["k"]].strip() if "k" in places else ""
+    if k and not re.fullmatch(r"[1-9]\d{0,8}(\.0)?", k):
+        raise DataError(path, f"k {k!r}", "a whole number from 1, or nothing", line=line)
+    return f"{name}@{int(float(k))}" if k else name
+
+
+def _add(path: Path, line: int, cells: dict[tuple[str, int], Cell], known: tuple[str, int] | None, text: str) -> None:
+    """One number to the cells of its row."""
+    if known is None or text in ("", "-", "—", "nan", "NaN"):
+        return
+    if known in cells:
+        raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=line)
+    try:
+        cells[known] = Cell.of(text)
+        if not -LARGEST <= cells[known].low <= cells[known].high <= LARGEST:
+            raise ValueError(text)
+    except ValueError:
+        raise DataError(path, f"{column(*known)} {text!r}", "a number", line=line) from None
+
+
+def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:
+    lines = csv.reader(file)
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise DataError(path, str(error), "a line of a CSV table", line=lines.line_num) from None
+
+
+def _metric(text: str) -> tuple[str, int] | None:
+    """The checked metric and k that a text names, or None."""
+    printed, at, k = text.strip().rpartition("@")
+    printed, k = (printed, k.strip()) if at else (k, "")
+    name = NAMES.get(registry.plain(printed.strip()))
+    if name is None or (name == "avg_labels") == bool(at) or not re.fullmatch(r"[1-9]\d{0,8}" if at else "", k):
+        return None
+    return name, int(k or 0)

@@ -1,0 +1,183 @@
+"""``write-blocks``, and what ``evaluate`` does with ``--blocks``: more than one process holds."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from xcrepro.core.errors import ArgumentError
+from xcrepro.tools.commands import shared
+
+ENGINES = ("serial", "joblib", "dask")
+
+
+def add(command) -> None:
+    sub = command("write-blocks", _write, "cut truth and a large score matrix into block files for `evaluate --blocks`")
+    sub.add_argument("truth", type=Path, help="a label file, or a file of features and labels; text or .npz (CSR)")
+    sub.add_argument("predictions", type=Path, help="a score matrix, text or .npz (CSR); it streams, whatever its size")
+    sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="gets block-<first row>.<format>")
+    sub.add_argument("--block-rows", type=int, default=100_000, help="of a block, default 100000")
+    sub.add_argument("-k", type=int, default=100, help="places of a row to keep, default 100")
+    sub.add_argument("--format", choices=("npz", "parquet", "zarr"), default="npz", help="default npz")
+    sub.add_argument("--first-row", type=int, default=0, help="of these rows among all, default 0")
+    shared.add_reading(sub)
+
+
+def add_arguments(sub) -> None:
+    """Of ``evaluate``."""
+    sub.add_argument(
+        "--blocks",
+        nargs="+",
+        metavar="PATTERN",
+        help="in place of truth and predictions: block files of `xcrepro write-blocks`, a folder, or 'dir/*.npz'",
+    )
+    add_engine(sub)
+    sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
+    sub.add_argument("--samples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)")
+
+
+def add_engine(sub) -> None:
+    """Arguments that say where work on blocks is done, and what is kept of it."""
+    sub.add_argument("--engine", choices=ENGINES, help="with --blocks: where the work is done, default serial")
+    sub.add_argument(
+        "--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786); default one of its own"
+    )
+    sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine, default one a core")
+    sub.add_argument(
+        "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
+    )
+
+
+_ENGINE = ("engine", "scheduler", "workers", "resume")
+
+
+def asked(arguments) -> bool:
+    """Whether ``evaluate`` is to work on blocks; what goes with them alone is refused otherwise."""
+    if arguments.blocks:
+        for name in ("truth", "predictions"):
+            if getattr(arguments, name) is not None:
+                raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
+        whole = ("filter", "labels", *_READING, "split", "points", "per_label")
+        shared.refuse(arguments, whole, "does not go with --blocks", "say it when the blocks are written")
+        return True
+    for name in ("truth", "predictions"):
+        if getattr(arguments, name) is None:
+            raise ArgumentError(name, "must be given, or --blocks", None)
+    shared.refuse(arguments, (*_ENGINE, "allow_repeats", "samples"), "goes with --blocks")
+    return False
+
+
+def engine_of(arguments) -> dict:
+    """``engine``, ``client``, ``workers`` and ``resume`` of :func:`add_engine`."""
+    if arguments.scheduler is not None and arguments.engine != "dask":
+        raise ArgumentError("--scheduler", "goes with --engine dask", arguments.scheduler)
+    about = shared.taken(arguments, "workers", "resume")
+    return {"engine": arguments.engine or "serial", "client": arguments.scheduler, **about}
+
+
+def evaluate(arguments) -> int:
+    """``evaluate --blocks``."""
+    from xcrepro.tools import scale
+
+    found = [path for pattern in arguments.blocks for path in scale.block_paths(pattern)]
+    weights, counts = _weights(arguments)
+    state = scale.state(
+        found,
+        tuple(arguments.k),
+        weights,
+        counts,
+        **engine_of(arguments),
+        **shared.taken(arguments, "metrics", "allow_repeats", "ties"),
+        progress=True,
+        samples=arguments.samples or 0,
+    )
+    table = state.compute()
+    if arguments.samples:
+        table = table.merge(state.intervals().drop(columns="value"), "left", ["metric", "k"])
+    shared.print_table(table, arguments.csv, 6)
+    return 0
+
+
+_READING = ("rows", "truth_from", "from_format", "judged_only", "by_rank", "one_based")
+_OF_FILES = ("filter", "labels", *_READING, "others", "calibrator", "split", "points", "texts")
+_REPORT_ONLY = (*_OF_FILES, "no_price", "metrics", "per_point", "code")
+
+
+def report_asked(arguments) -> bool:
+    """Whether ``report`` is to work on blocks."""
+    if arguments.blocks:
+        given = [arguments.truth, *arguments.predictions]
+        if arguments.truth is not None:
+            raise ArgumentError("truth and predictions", "must not be given with --blocks, which hold both", given)
+        shared.refuse(arguments, _REPORT_ONLY, "does not go with --blocks")
+        return True
+    if arguments.truth is None or not arguments.predictions:
+        raise ArgumentError(
+            "truth and predictions", "must be given, or --blocks", "one alone" if arguments.truth else "none"
+        )
+    shared.refuse(arguments, (*_ENGINE, "calibration"), "goes with --blocks")
+    return False
+
+
+def report(arguments) -> int:
+    """``report --blocks``."""
+    from xcrepro.tools import scale
+    from xcrepro.tools.reports import blocks as reports
+
+    models = {}
+    for number, text in enumerate(arguments.blocks):
+        name, equals, pattern = text.partition("=")
+        name, pattern = (name, pattern) if equals else (f"model {number + 1}", text)
+        if name in models:
+            raise ArgumentError("--blocks", "must give each model once", name, "NAME='dir/*.npz'")
+        models[name] = scale.block_paths(pattern)
+    weights, counts = _weights(arguments)
+    made = reports.report(
+        models,
+        tuple(arguments.k),
+        weights,
+        counts,
+        **shared.taken(arguments, "calibration", "seed", "confidence", "title"),
+        samples=1000 if arguments.samples is None else arguments.samples,
+        progress=True,
+        **engine_of(arguments),
+    )
+    for doubt in made.about["warnings"]:
+        print(f"warning: {doubt}", file=sys.stderr)
+    print(f"wrote {made.save(arguments.out, arguments.force)}")
+    return 0
+
+
+def _weights(arguments):
+    """Inverse propensities and train counts, where train labels are given."""
+    if arguments.train_truth is None:
+        return None, None
+    from xcrepro.core import formats
+
+    train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
+    return shared.weights(arguments, train)[:2]
+
+
+def _streams(arguments) -> bool:
+    """Whether both files are of the forms that are read piece by piece, and nothing has to be looked up for them."""
+    from xcrepro.core import formats
+
+    asked = shared.taken(arguments, "labels", "rows", "n_labels", "truth_from", "from_format", "judged_only", "by_rank")
+    if any(asked.values()):
+        return False
+    files = arguments.truth, arguments.predictions
+    return all(not path.is_dir() and formats.detect(path).name in ("xc", "npz") for path in files)
+
+
+def _write(arguments) -> int:
+    from xcrepro.tools import scale
+
+    source = arguments.truth, arguments.predictions, arguments.out
+    about = {"rows": arguments.block_rows, **shared.taken(arguments, "k", "format", "first_row")}
+    if not _streams(arguments):
+        found = shared.read(arguments, {"": arguments.predictions}, arguments.k)
+        source = found.truth, found.tops[""], arguments.out
+    paths = scale.write_blocks(*source, **about)
+    print(f"{len(paths)} blocks in {arguments.out}")
+    print(f"now: xcrepro evaluate --blocks '{arguments.out}/*.{arguments.format}'")
+    return 0

@@ -1,0 +1,130 @@
+"""``convert``, ``vectorize``: from other formats, and from raw text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xcrepro.tools.commands import shared
+
+
+def add(command) -> None:
+    sub = command("convert", _convert, "truth, predictions, features or a whole dataset in another format")
+    sub.add_argument("source", type=Path, metavar="IN", help="its content says what it is; a folder is Annif's")
+    sub.add_argument("target", metavar="OUT", help="its ending says what it is to be; a folder ends in /")
+    sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="what IN is, where its content does not tell")
+    sub.add_argument(
+        "--to", dest="to_format", metavar="FORMAT", help="what OUT is to be, where its ending does not tell"
+    )
+    sub.add_argument(
+        "--as",
+        dest="kind",
+        choices=("truth", "predictions", "features", "dataset"),
+        help="what to take from a file that may be more than one",
+    )
+    add_names(sub)
+    sub.add_argument("--n-rows", type=int, metavar="N", help="how many rows there are, where IN leaves out empty ones")
+    sub.add_argument("--n-features", type=int, metavar="D", help="how many features, for a file without a header")
+    sub.add_argument(
+        "--unknown",
+        choices=("refuse", "drop", "count"),
+        default="refuse",
+        help="labels that none of the names is: refuse the file (the default), leave them out, or add them behind the others",
+    )
+    sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
+    sub.add_argument("--by-rank", action="store_true", help="take a file's column of ranks for the order")
+    sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
+    sub.add_argument("--force", action="store_true", help="replace OUT where it is there already")
+    sub.add_argument(
+        "--list", action=shared.Listing, nargs=0, const=_formats, help="show the formats there are, and stop"
+    )
+
+    sub = command("vectorize", _vectorize, "a dataset from raw text: JSON lines with texts and labels, tf-idf features")
+    sub.add_argument("source", type=Path, metavar="FILE.jsonl", help="an object a point: title, content, text; labels")
+    sub.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="a new folder: train, test, names, dataset.toml"
+    )
+    sub.add_argument("--test", type=Path, metavar="FILE.jsonl", help="test points of their own; else a share is drawn")
+    sub.add_argument("--test-share", type=float, default=0.2, help="share of test points, default 0.2")
+    sub.add_argument(
+        "--validation-share", type=float, default=0.0, help="share of points to calibrate on, default none"
+    )
+    sub.add_argument("--seed", type=int, default=0, help="of the draw, default 0")
+    sub.add_argument("--by", metavar="KEY", help="key of a time: the latest points are the test points, none is drawn")
+    sub.add_argument("--group", metavar="KEY", help="key whose equal values are never in two parts, such as a series")
+    sub.add_argument("--text", nargs="+", metavar="KEY", help="keys of the texts, default title content text")
+    sub.add_argument("--label-key", metavar="KEY", help="key of the labels, default labels, target_ind or subjects")
+    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, which fix the ids; default by alphabet")
+    sub.add_argument("--min-df", type=int, default=2, help="train points in which a term must occur, default 2")
+    sub.add_argument("--ngrams", type=int, default=1, help="longest run of words that is a term, default 1")
+    sub.add_argument("--max-features", type=int, help="keep the most frequent terms only")
+    sub.add_argument("--raw-counts", action="store_true", help="a term's count in place of 1 + log of it")
+    sub.add_argument("--name", help="of the dataset, default the folder's")
+
+
+def add_names(sub) -> None:
+    """The arguments that say what labels and rows are called."""
+    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map")
+    sub.add_argument("--rows", type=Path, metavar="FILE", help="row ids, one a line, where files call rows by names")
+    sub.add_argument("--n-labels", type=int, metavar="L", help="how many labels there are, where no file says it")
+
+
+def names_of(arguments) -> dict:
+    """What :func:`add_names` was given, as an index takes it."""
+    from xcrepro.core.data.names import read_label_names, read_row_ids
+
+    return {
+        "label_names": None if arguments.labels is None else read_label_names(arguments.labels),
+        "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
+        "n_labels": arguments.n_labels,
+    }
+
+
+def _formats():
+    import pandas as pd
+
+    from xcrepro.core import formats
+
+    return pd.DataFrame(formats.table())
+
+
+def _convert(arguments) -> int:
+    from xcrepro.tools.formats.convert import convert
+
+    done = convert(
+        arguments.source,
+        arguments.target,
+        arguments.from_format,
+        arguments.to_format,
+        arguments.kind,
+        arguments.k,
+        replace=arguments.force,
+        **shared.taken(arguments, "n_rows", "n_features", "unknown", "one_based", "by_rank"),
+        **names_of(arguments),
+    )
+    print(f"{done.kind}, {done.source} -> {done.target}: {'; '.join(done.shapes)}")
+    if done.labels is not None:
+        print(f"label names: {done.labels}")
+    return 0
+
+
+def _vectorize(arguments) -> int:
+    from xcrepro.core.data.names import read_label_names
+    from xcrepro.tools.vectorize import vectorize
+
+    done = vectorize(
+        arguments.source,
+        arguments.out,
+        **shared.taken(arguments, "test", "test_share", "validation_share", "seed", "label_key", "by", "group"),
+        **shared.taken(arguments, "min_df", "ngrams", "max_features", "name"),
+        text_keys=arguments.text,
+        label_names=None if arguments.labels is None else read_label_names(arguments.labels),
+        sublinear=not arguments.raw_counts,
+    )
+    points = ", ".join(f"{count:,} {part}" for part, count in done.points.items())
+    print(f"{done.name}: {points} points; {done.n_features:,} features, {done.n_labels:,} labels")
+    if done.without_labels or done.without_features:
+        print(f"{done.without_labels:,} points without a label, {done.without_features:,} without a term; they stay")
+    if done.left_out:
+        print(f"{done.left_out:,} points are in no part, because their group began before theirs")
+    print(f"now: xc.load({done.name!r}, {str(arguments.out)!r})")
+    return 0

@@ -1,0 +1,74 @@
+"""``course``: the lessons for students and teachers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xcrepro.tools.commands import shared
+
+
+def add(command) -> None:
+    sub = command("course", _course, "write the course's notebooks for students, for a teacher, or as slides")
+    sub.add_argument("folder", type=Path, metavar="DIR", help="where to; new or empty")
+    kind = sub.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--solutions",
+        action="store_true",
+        help="for a teacher: nbgrader's course folder with solutions, and instructor.md",
+    )
+    kind.add_argument(
+        "--slides", action="store_true", help="a page of slides a lesson (runs the lessons, some minutes)"
+    )
+
+    board = command("course-board", None, "a blind leaderboard for a class: files and one static page, no server")
+    steps = board.add_subparsers(required=True, metavar="make|rank|open")
+    made = steps.add_parser("make", help="make a hidden test set, and the part that students get (DIR/public)")
+    ranked = steps.add_parser("rank", help="check what is in DIR/submissions/STUDENT, rank it, write DIR/index.html")
+    opened = steps.add_parser("open", help="after the deadline: did the ranking hold on the complete labels?")
+    for step, function in ((made, _make), (ranked, _rank), (opened, _rank)):
+        step.set_defaults(command=function, open=step is opened)
+        step.add_argument("folder", type=Path, metavar="DIR", help="the board; for make new or empty")
+    made.add_argument(
+        "--deadline", required=True, help="such as 2027-01-31T18:00; later files are named and not ranked"
+    )
+    made.add_argument(
+        "--dataset", default="tib", help='tib (default), or synthetic data, such as "synthetic eurlex-4k"'
+    )
+    made.add_argument("--points", type=int, help="of tib: how many records, default all")
+    made.add_argument("--scale", type=float, default=0.1, help="of synthetic data: share of the points, default 0.1")
+    made.add_argument("--rule", default="rare", help="which labels go missing: rare (default) or uniform")
+    made.add_argument(
+        "--strength", type=float, default=0.5, help="of the rule, from 0 (none go missing) to 1; default 0.5"
+    )
+    made.add_argument(
+        "--metrics", nargs="+", default=["P@5", "nDCG@5", "PSP@5"], help="the first ranks; P@5 nDCG@5 PSP@5"
+    )
+    made.add_argument("--seed", type=int, help="default: drawn, and kept in DIR/board.json, which students do not get")
+
+
+def _make(arguments) -> int:
+    from xcrepro.tools.course import board
+
+    names = ("dataset", "deadline", "points", "scale", "rule", "strength", "metrics", "seed")
+    made = board.make(arguments.folder, **shared.taken(arguments, *names))
+    print(f"{made / 'public'} is for the students; put what they hand in into {made / 'submissions'}/STUDENT/")
+    return 0
+
+
+def _rank(arguments) -> int:
+    from xcrepro.repro import tables
+    from xcrepro.tools.course import board
+
+    table = (board.open_truth if arguments.open else board.rank)(arguments.folder)
+    print(tables.show(table.drop(columns="digest"), decimals=4))
+    print(arguments.folder / "index.html")
+    return 0
+
+
+def _course(arguments) -> int:
+    from xcrepro.tools.course import copies
+
+    kind = copies.SOLUTIONS if arguments.solutions else copies.SLIDES if arguments.slides else copies.STUDENTS
+    for name in copies.write(arguments.folder, kind):
+        print(arguments.folder / name)
+    return 0

@@ -1,0 +1,235 @@
+"""``evaluate``, ``explain``, ``audit``, ``certainty``: saved predictions, one's own tables, printed numbers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from xcrepro.core.errors import ArgumentError
+from xcrepro.tools.commands import blocks, shared
+
+PLACES_TO_DIAGNOSE = 50
+PLACES_FOR_TIES = 100
+
+
+def add(command) -> None:
+    sub = command("evaluate", _evaluate, "every ranking metric of saved predictions")
+    sub.add_argument(
+        "truth",
+        type=Path,
+        nargs="?",
+        help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...; or the name "
+        "of a dataset of the catalogue, such as tib, whose train labels and label names are then used",
+    )
+    sub.add_argument(
+        "predictions", type=Path, nargs="?", help="a score matrix, a saved TopK, a run, label:score lines, ..."
+    )
+    blocks.add_arguments(sub)
+    sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
+    sub.add_argument(
+        "--metrics",
+        nargs="+",
+        help="just these: names of --list, at every k or at one, such as nDCG@5, ECE@5 (scores in [0, 1]), 'binned macro-F1@5'",
+    )
+    sub.add_argument(
+        "--ties",
+        choices=("lowest-id", "expected", "bounds"),
+        default="lowest-id",
+        help="what labels of equal scores are worth: ranked by lowest id, the mean over all orders, or also the lowest and the "
+        "highest value and how many rows ties decide",
+    )
+    sub.add_argument(
+        "--list", action=shared.Listing, nargs=0, const=_metrics, help="show the metrics there are, and stop"
+    )
+    sub.add_argument(
+        "--train-truth",
+        type=Path,
+        help="training labels, as for truth: adds propensity-scored metrics and macro-F1 by train frequency",
+    )
+    sub.add_argument("--A", type=float, help="of the propensity model, default 0.55")
+    sub.add_argument("--B", type=float, help="of the propensity model, default 1.5")
+    sub.add_argument(
+        "--filter",
+        type=Path,
+        help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
+        "for in a ranking",
+    )
+    shared.add_reading(sub)
+    sub.add_argument(
+        "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
+    )
+    sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+    sub.add_argument(
+        "--per-label",
+        action="store_true",
+        help="one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
+    )
+    sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+    sub = command(
+        "explain", _explain, "which definition of a metric gives a printed number? Exit status 1 when none does"
+    )
+    sub.add_argument("value", help="as printed: 0.39173, 39.173 or 39.2%%; the more digits, the more it tells")
+    sub.add_argument("truth", type=Path, help="as for evaluate")
+    sub.add_argument("predictions", type=Path, help="as for evaluate; a score matrix tells most, for ties")
+    sub.add_argument("--metric", help="what it is said to be: P, nDCG, PSP@3, ...")
+    sub.add_argument(
+        "-k", type=int, nargs="+", help="the ks to try; default: 1 to 5, 10, 20, 50, 100, as many as there are"
+    )
+    sub.add_argument(
+        "--train-truth", type=Path, help="training labels: their counts in the propensities, beside those of test"
+    )
+    sub.add_argument(
+        "--A", type=float, default=0.55, help="of the propensity model, default 0.55; others are tried too"
+    )
+    sub.add_argument("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
+    sub.add_argument("--filter", type=Path, help="the test split's filter file")
+    shared.add_reading(sub)
+    sub.add_argument("--csv", action="store_true", help="all that was tried, full precision, as CSV")
+
+    sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
+    sub.add_argument(
+        "file",
+        type=Path,
+        help="CSV with the columns dataset, method, metric, k, value (one number a line), or dataset, method, P@1, nDCG@3, "
+        "... (one method a line); dataset and method may be left out. Exit status 1 when something is found",
+    )
+
+    sub = command("certainty", _certainty, "are leads between printed numbers certain, whatever was predicted?")
+    sub.add_argument(
+        "printed", nargs="+", help="two numbers or more of the same test points, as printed, percent: 54.23"
+    )
+    sub.add_argument("-n", type=int, help="how many test points; or --dataset")
+    sub.add_argument(
+        "--dataset", help="of the catalogue, which knows how many test points it has, and for PSP its weights"
+    )
+    sub.add_argument("--metric", default="P", help="P (the default; nDCG@1 is P@1) or PSP")
+    sub.add_argument("-k", type=int, default=1, help="default: 1")
+    sub.add_argument("--alpha", type=float, default=0.05, help="of the two-sided test; default: 0.05")
+    sub.add_argument("--fractions", action="store_true", help="the numbers are fractions, not percent")
+
+
+def _metrics():
+    from xcrepro.core.metrics import registry
+
+    return registry.table()
+
+
+def _evaluate(arguments) -> int:
+    from xcrepro.core.metrics import confusion, corrected_ece, registry
+    from xcrepro.core.metrics.evaluate import evaluate
+
+    if blocks.asked(arguments):
+        shared.with_train_truth(arguments)
+        return blocks.evaluate(arguments)
+    trained = arguments.train_truth is not None or shared.names_dataset(arguments)
+    if not trained:
+        shared.with_train_truth(arguments)
+    metrics = arguments.metrics or registry.default(trained, trained, ties=arguments.ties)
+    k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
+    # More places than are asked for tell more about what does not fit.
+    places = max(k_max, PLACES_TO_DIAGNOSE if arguments.ties == "lowest-id" else PLACES_FOR_TIES)
+    found = shared.read(arguments, {"": arguments.predictions}, places)
+    truth, top, ds = found.truth, found.tops[""], found.dataset
+    weights = counts = None
+    if found.train is not None:
+        weights, counts, *_ = shared.weights(arguments, found.train, ds)
+    warn(truth, top, found.train, found.exclude, metrics, ds)
+    if arguments.per_label:
+        names = () if found.label_names is None else found.label_names.names
+        table = confusion(truth, top, max(arguments.k)).table(max(arguments.k), names)
+        table = table[(table["true"] > 0) | (table["predicted"] > 0)]
+        table = table.sort_values("true", ascending=False, kind="stable", ignore_index=True)
+        shared.print_table(table if arguments.csv else table[:20], arguments.csv, 3)
+        return 0
+    table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
+    counted(truth, top, table, weights, counts)
+    shared.print_table(table, arguments.csv, 6)
+    for k in [] if arguments.csv else table.loc[table["metric"] == "ECE", "k"]:
+        found = corrected_ece(truth, top, int(k))
+        print(
+            f"ECE@{k} without the noise of its hits: {found.corrected:.6f} (95 %: {found.low:.6f} to {found.high:.6f}); "
+            f"right scores would print {found.floor:.6f}"
+        )
+    return 0
+
+
+def counted(truth, top, table, weights=None, counts=None) -> None:
+    """Say on stderr what counts as a miss or as 0, and the first value of the table without it."""
+    from xcrepro.tools import diagnose
+
+    first = table.iloc[0]
+    for line in diagnose.counted(truth, top, table["k"], f"{first['metric']}@{first['k']}", weights, counts):
+        print(f"{'warning' if 'most of them' in line else 'note'}: {line}", file=sys.stderr)
+
+
+def warn(truth, top, train, exclude, metrics, ds=None) -> list[str]:
+    """What the truth is, and what does not fit, on stderr: numbers stay as they are. Returns the kinds of what does not fit."""
+    from xcrepro.tools import diagnose
+
+    print(f"truth: {diagnose.recognise(truth, ds).text}", file=sys.stderr)
+    found = diagnose.check(truth, top, Y_train=train, exclude=exclude, metrics=metrics)
+    for finding in found:
+        print(f"warning: {finding}", file=sys.stderr)
+    return [finding.kind for finding in found]
+
+
+def _audit(arguments) -> int:
+    from xcrepro.repro.published.results import audit_results
+
+    found = audit_results(arguments.file)
+    for row in found.itertuples():
+        name = " / ".join(part for part in (row.dataset, row.method, row.variant) if part)
+        print(f"{name + ': ' if name else ''}{row.column} = {row.printed}, expected {row.expected} [{row.check}]")
+        print(f"    {row.why}")
+    if found.empty:
+        print(f"nothing found in {', '.join(found.attrs['checked'])}")
+    else:
+        print(f"{len(found)} found; xcrepro.repro.published.checks derives each check")
+    if others := found.attrs["not checked"]:
+        print(
+            f"not checked, because no metric of these names is known: {', '.join(others)} (`xcrepro audit --help` has the form)"
+        )
+    return 0 if found.empty else 1
+
+
+def _explain(arguments) -> int:
+    from xcrepro.repro import tables
+    from xcrepro.tools.explain import KS, conclusion, explain
+
+    given = shared.read(arguments, {"": arguments.predictions}, max(KS))
+    truth, top, train = given.truth, given.tops[""], given.train
+    ks, (A, B) = arguments.k, (arguments.A, arguments.B)
+    found = explain(arguments.value, truth, top, metric=arguments.metric, ks=ks, Y_train=train, A=A, B=B)
+    agree = found["agrees"] != ""
+    if arguments.csv:
+        print(tables.csv_text(found).rstrip())
+    else:
+        print(conclusion(found))
+        print(tables.show(found[: max(5, int(agree.sum()))].drop(columns="same"), decimals=found.attrs["decimals"] + 2))
+    return 0 if agree.any() else 1
+
+
+def _certainty(arguments) -> int:
+    from xcrepro.core.data import registry
+    from xcrepro.repro.published import leads
+
+    if (arguments.n is None) == (arguments.dataset is None):
+        raise ArgumentError("-n and --dataset", "must be one of the two", "both" if arguments.n else "none")
+    if arguments.metric == "PSP" and not arguments.dataset:
+        raise ArgumentError("--dataset", "must be given for PSP", "none", "its weights hang on the dataset")
+    n, weights = arguments.n, None
+    if arguments.dataset:
+        entry = registry.get(arguments.dataset)
+        n = entry.n_test
+        weights = leads.weights_of(entry.name, arguments.k) if arguments.metric == "PSP" else None
+    one = 1.0 if arguments.fractions else 100.0
+    about = {"weights": weights, "alpha": arguments.alpha, "one": one}
+    found = leads.in_order(arguments.printed, n, arguments.metric, arguments.k, **about)
+    for lead, p in found:
+        print(f"{lead}{f' After Holm: at most {p:.2g}.' if len(found) > 1 else ''}")
+    if len(found) > 1:
+        held = sum(p <= arguments.alpha for _, p in found)
+        chance = f"were none better than the next, {arguments.alpha * len(found):.2g} at most would be expected to be"
+        print(f"Certain after Holm's correction for {len(found)} comparisons: {held}; each alone, {chance}.")
+    return 0

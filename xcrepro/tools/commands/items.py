@@ -1,0 +1,277 @@
+"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``certify``, ``tidy``: notebooks, what they make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xcrepro.core.errors import ArgumentError
+from xcrepro.tools.commands import shared
+
+
+def add(command) -> None:
+    sub = command("start", _start, "copy the notebooks into a folder of your own, to read, run and change there")
+    sub.add_argument("folder", type=Path, help="a folder that is not there yet, or is empty")
+
+    command("list", _list, "show the items: id, title")
+
+    sub = command("run", _run, "regenerate figures and tables, only what changed")
+    sub.add_argument("items", nargs="*", help="ids or paper names; none: all but those that take long")
+    _jobs(sub)
+    sub.add_argument("--long", action="store_true", help="also those that take long")
+    sub.add_argument("--force", action="store_true", help="also what is unchanged")
+    sub.add_argument(
+        "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter for the named items"
+    )
+    sub.add_argument(
+        "--record",
+        action="store_true",
+        help="on real data (-p dataset NAME, and -p folder DIR where they are not in the cache): commit the numbers to "
+        "data/recorded; -p split mean: the mean of all splits",
+    )
+    sub.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="with --record: all that the manifest has recorded of the items, from the datasets' folders in DIR",
+    )
+    sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
+    sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
+    _engine(sub)
+
+    sub = command("sweep", _sweep, "one item at every combination of parameters: one table, means over seeds")
+    sub.add_argument("item", help="an id")
+    sub.add_argument(
+        "-p",
+        nargs=2,
+        action="append",
+        required=True,
+        metavar=("NAME", "VALUES"),
+        help="a parameter and its values: a,b,c or, of whole numbers, 0..9",
+    )
+    _jobs(sub)
+    _engine(sub)
+    sub.add_argument("--force", action="store_true", help="also what is unchanged")
+    sub.add_argument("--over", default="seed", metavar="NAME", help="take means over this parameter, default seed")
+    sub.add_argument("--confidence", type=float, default=0.95, help="of their t intervals, default 0.95")
+
+    sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
+    sub.add_argument("item", help="paper/item_name; a paper that is not there yet becomes a folder")
+    sub.add_argument("--title", default="", help="one line for `xcrepro list`")
+
+    sub = command(
+        "accept", _accept, "what items make now is right: write tables, pictures and outputs into what is committed"
+    )
+    sub.add_argument("items", nargs="*", help="ids or paper names, or paths of lessons")
+    sub.add_argument("--all", action="store_true", help="all items, and the lessons")
+    sub.add_argument("--long", action="store_true", help="with --all, also items that take long")
+    _jobs(sub)
+
+    sub = command(
+        "check", _check, "whether all items still make what is committed, and what committed notebooks must be"
+    )
+    _jobs(sub)
+    sub.add_argument("--long", action="store_true", help="also items that take long")
+
+    sub = command(
+        "certify",
+        _certify,
+        "run all notebooks of the last commit from empty caches, and write a certificate of how many files come out the same",
+    )
+    sub.add_argument("items", nargs="*", help="ids or paper names, to try it: the certificate is shown and not written")
+    sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
+    sub.add_argument("--long", action="store_true", help="also items that take long")
+
+    sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
+    sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
+    sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
+
+
+def _jobs(sub) -> None:
+    sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
+
+
+def _engine(sub) -> None:
+    sub.add_argument(
+        "--engine", choices=("local", "dask"), default="local", help="where notebooks run, default on this machine"
+    )
+    sub.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786) that sees the project")
+
+
+def _start(arguments) -> int:
+    from xcrepro.repro.start import start
+
+    written = start(arguments.folder)
+    notebooks = sum(path.suffix == ".ipynb" for path in written)
+    print(
+        f"{notebooks} notebooks are in {written[0].parent}; a run of one draws its figures into {arguments.folder}/figures"
+    )
+    print(f"now: cd {arguments.folder}; xcrepro run beyond/audit; jupyter lab notebooks")
+    return 0
+
+
+def _list(_) -> int:
+    from xcrepro.repro import manifest
+
+    entries = manifest.load()
+    width = max(map(len, entries), default=0)
+    for name, entry in entries.items():
+        print(f"{name:<{width}}  {'(long) ' if entry.long else ''}{entry.title}")
+    return 0
+
+
+def _once(given) -> dict[str, str]:
+    """Parameters of ``-p``, each named once."""
+    found = dict(given)
+    if len(found) != len(given):
+        raise ArgumentError("-p", "must name each parameter once", [name for name, _ in given])
+    return found
+
+
+def _run(arguments) -> int:
+    from xcrepro.core import paths
+    from xcrepro.repro import manifest, recording, runner
+
+    parameters = {name: recording.value(text) for name, text in _once(arguments.p).items()}
+    if arguments.data is not None and not arguments.record:
+        raise ArgumentError("--data", "goes with --record", "none")
+    if arguments.record or parameters.get("split") == recording.MEAN:
+        return _record(arguments, parameters)
+    if not manifest.has_project(manifest.load()):
+        print(
+            f"no project here: this writes into {paths.project_root()}; `xcrepro start DIR` makes a folder of your own"
+        )
+    report = runner.run(
+        arguments.items,
+        parameters=parameters,
+        **shared.taken(arguments, "force", "jobs", "write_back", "dry", "long", "engine", "scheduler"),
+    )
+    return 0 if report.ok else 1
+
+
+def _sweep(arguments) -> int:
+    from xcrepro.repro import recording, sweep, tables
+
+    done = sweep.sweep(
+        arguments.item,
+        {name: sweep.values_of(text, recording.value) for name, text in _once(arguments.p).items()},
+        **shared.taken(arguments, "engine", "scheduler", "jobs", "force", "over", "confidence"),
+    )
+    for part, table in done.tables.items():
+        shown = done.means.get(part, table)
+        print(f"{done.folder / (part or 'table')}.csv: {len(table)} rows")
+        print(tables.show(shown, decimals=4))
+        if part in done.means and (still := sweep.unmoved(shown, arguments.over)):
+            print(still)
+    for name, why in done.failures.items():
+        print(f"{name} failed: {why}")
+    return 1 if done.failures else 0
+
+
+def _record(arguments, parameters: dict) -> int:
+    """On real data: what the parameters say, or with ``--data`` all that the manifest has."""
+    from xcrepro.core import paths
+    from xcrepro.core.data.load import count_splits
+    from xcrepro.repro import manifest, recording, runner
+
+    entries = manifest.load()
+    if arguments.record:
+        manifest.require_project(entries, "keeping a record")
+    named = [entries[name] for name in manifest.find(entries, arguments.items)]
+    if arguments.data is None:
+        if not arguments.items:
+            raise ArgumentError("--record", "needs named items, or --data", "none", "xcrepro run ITEM ... --record")
+        recordings = [recording.of(entry, _with_folder(parameters, entry.root), count_splits) for entry in named]
+    else:
+        if parameters:
+            raise ArgumentError("--data", "goes without -p", list(parameters), "the manifest has the parameters")
+        recordings, missing = recording.all_planned(named, arguments.data, count_splits)
+        for dataset in missing:
+            print(f"left out: {arguments.data / dataset} is not there")
+    if arguments.dry:
+        for one in recordings:
+            print(f"{one.dataset}  {one.command}")
+        return 0
+    with runner.alone(paths.project_root()):
+        return 0 if recording.run(recordings, arguments.force, commit=arguments.record) else 1
+
+
+def _with_folder(parameters: dict, root: Path) -> dict:
+    """And the folder in which the real data of the named dataset lie, where none is given."""
+    from xcrepro.core.data import load, registry
+    from xcrepro.repro import recorded
+
+    name = parameters.get("dataset")
+    if parameters.get("folder") or recorded.own_data(name, root) or (entry := registry.find(name)) is None:
+        return parameters
+    load.require(name)
+    load.fetch(name)  # downloads nothing now; an archive that was saved by hand is unpacked
+    return {**parameters, "dataset": entry.name, "folder": str(load.home_of(name))}
+
+
+def _new(arguments) -> int:
+    from xcrepro.repro import scaffold
+
+    for path in scaffold.new(arguments.item, arguments.title):
+        print(f"wrote {path}")
+    print(f"now: xcrepro run {arguments.item}, look at what comes out, change it; then xcrepro accept {arguments.item}")
+    return 0
+
+
+def _accept(arguments) -> int:
+    from xcrepro.core import paths
+    from xcrepro.repro import runner, tidy
+
+    if arguments.all == bool(arguments.items):
+        raise ArgumentError("items", "must be named, or --all", arguments.items or "none", "xcrepro accept ITEM")
+    lessons = [item for item in arguments.items if item.endswith(".ipynb")]
+    course = paths.project_root() / "notebooks" / "course"
+    if arguments.all and course.is_dir():
+        lessons = [str(course)]
+    named = [item for item in arguments.items if item not in lessons]
+    ok = True
+    if named or arguments.all:
+        given = {"jobs": arguments.jobs, "accept": True, "write_back": True, "long": arguments.long}
+        ok = runner.run(named, **given).ok
+    for lesson in tidy.find(lessons) if lessons else ():
+        fault = runner.accept_lesson(lesson)
+        print(f"{lesson.name}  {fault or 'accepted'}", flush=True)
+        ok &= not fault
+    return 0 if ok else 1
+
+
+def _check(arguments) -> int:
+    from xcrepro.repro import guard, runner
+
+    report = runner.run(None, jobs=arguments.jobs, long=arguments.long)
+    faults = guard.project()
+    for name, problems in faults.items():
+        for problem in problems:
+            print(f"{name}: {problem}")
+    if not faults:
+        print("notebooks: nothing to mend")
+    return 0 if report.ok and not faults else 1
+
+
+def _certify(arguments) -> int:
+    from xcrepro.core import paths
+    from xcrepro.repro import certificate
+
+    made = certificate.make(arguments.items, arguments.jobs, arguments.long)
+    print(made.text())
+    if not arguments.items:
+        root = paths.project_root()
+        print(f"wrote {certificate.write(made, root / certificate.FOLDER)}")
+        print(f"README.md is to say: {certificate.agreement(certificate.all_committed(root).values())}")
+    print(f"{made.equal} of {made.compared} files have the same bytes")
+    return 0 if made.equal == made.compared else 1
+
+
+def _tidy(arguments) -> int:
+    from xcrepro.repro import tidy
+
+    changed = tidy.tidy(arguments.paths, check=arguments.check)
+    for path in changed:
+        print(f"{'not tidy' if arguments.check else 'tidied'}: {path}")
+    if not changed:
+        print("all notebooks are tidy")
+    return 1 if changed and arguments.check else 0

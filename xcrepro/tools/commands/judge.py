@@ -1,0 +1,124 @@
+"""``judge``: which predictions people should look at, and what the metrics are on the complete truth after they did."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.tools.commands import shared
+
+
+def add(command) -> None:
+    sub = command("judge", None, "judge a few random rows, and estimate metrics on the complete truth")
+    parts = sub.add_subparsers(required=True, metavar="sample|estimate")
+    drawn = parts.add_parser("sample", help="draw rows at random and write a sheet of their predictions to fill in")
+    found = parts.add_parser("estimate", help="metrics on the complete truth, from a sheet that was filled in")
+    for part, function in ((drawn, _sample), (found, _estimate)):
+        part.set_defaults(command=function)
+        part.add_argument("truth", help="test labels, as for evaluate; or a dataset's name")
+        part.add_argument("predictions", type=Path, nargs="+", help="a file for each model")
+        part.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; judged is to the largest")
+        part.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+        shared.add_reading(part)
+    drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
+    drawn.add_argument("--seed", type=int, default=0, help="default 0")
+    drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
+    drawn.add_argument(
+        "--add",
+        action="store_true",
+        help="keep all that the sheet --out holds, and add the lines that it lacks at its end",
+    )
+    found.add_argument("--verdicts", type=Path, required=True, help="the sheet; lines of more judges may be added")
+    found.add_argument("--metrics", nargs="+", default=["P"], help="default P; or coverage; or R, nDCG with --complete")
+    found.add_argument("--complete", action="store_true", help="judges named every relevant label of the drawn rows")
+    found.add_argument("--interval", type=float, default=0.95, help="default 0.95")
+    found.add_argument("--within", type=float, help="say how many more rows half a width of that many points takes")
+    found.add_argument("--csv", action="store_true", help="full precision, as CSV")
+
+
+def _read(arguments) -> tuple:
+    """Truth, predictions by model, names of labels or None."""
+    found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(arguments.k))
+    return found.truth, found.tops, None if found.label_names is None else found.label_names.names
+
+
+def _sample(arguments) -> int:
+    from xcrepro.core.formats.csv import without_formulas
+    from xcrepro.core.paths import atomic_path
+    from xcrepro.tools import judged
+
+    if arguments.out.exists() != arguments.add:
+        given = _filled(arguments.out) if arguments.out.exists() else f"{arguments.out}, which is not there"
+        rule = "must be there, for --add to add to it" if arguments.add else "must not be there yet"
+        do = "" if arguments.add else "--add keeps it and adds rows at its end; or take another name"
+        raise ArgumentError("--out", rule, given, do)
+    truth, tops, names = _read(arguments)
+    rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
+    table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names))
+    before, table = _lacking(arguments.out, table, rows) if arguments.add else (b"", table)
+    with atomic_path(arguments.out) as part:
+        part.write_bytes(before + table.to_csv(index=False, header=not before, lineterminator="\n").encode())
+    if before:
+        said = f"{len(table)} lines added at the end, {int((table['verdict'] == '').sum())} to judge"
+        print(f"{arguments.out}: {said}; what was there is as it was")
+        return 0
+    blank = int((table["verdict"] == "").sum())
+    print(
+        f"{arguments.out}: {rows.size} rows, {blank} predictions to judge, in this order; you may stop after any row."
+    )
+    print(f"Then: xcrepro judge estimate ... --verdicts {arguments.out}")
+    return 0
+
+
+def _filled(sheet: Path) -> str:
+    """A sheet, and how many verdicts people wrote into it."""
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(sheet, dtype=str, keep_default_na=False, index_col=False)
+        written = ~table["verdict"].str.strip().eq("") & ~table["judge"].isin(["observed", "nothing predicted"])
+        return f"{sheet}, which holds {int(written.sum())} verdicts"
+    except (ValueError, KeyError, OSError):
+        return str(sheet)
+
+
+def _lacking(sheet: Path, table, rows) -> tuple[bytes, object]:
+    """The bytes of a sheet, and the lines of ``table`` for pairs that it lacks, in its columns."""
+    import pandas as pd
+
+    do = "Only a sheet of this command can be added to"
+    try:
+        before = sheet.read_bytes()
+        there = pd.read_csv(sheet, dtype=str, keep_default_na=False, index_col=False)
+        known = set(zip(there["row"].astype(int), there["label"].astype(int), strict=True))
+    except (ValueError, KeyError) as error:
+        raise DataError(sheet, str(error), "a CSV file with the header row,label,verdict,judge", do=do) from None
+    if odd := sorted({row for row, _ in known} - set(rows.tolist())):
+        found, expected = f"row {odd[0]}", "rows that are drawn now as well"
+        raise DataError(sheet, found, expected, do="Take the seed of that draw, and no smaller -n")
+    new = [pair not in known for pair in zip(table["row"], table["label"], strict=True)]
+    table = table[new].reindex(columns=[*there.columns], fill_value="")
+    return before + (b"" if before.endswith(b"\n") else b"\n"), table
+
+
+def _estimate(arguments) -> int:
+    import warnings
+
+    from xcrepro.tools import judged
+
+    truth, tops, _ = _read(arguments)
+    with warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", judged.JudgedWarning)
+        said = judged.verdicts(arguments.verdicts)
+        fold = judged.Judged(said, arguments.k, arguments.metrics, complete=arguments.complete).add(truth, tops)
+        found = [fold.estimate(interval=arguments.interval)]
+        found += [fold.compare(interval=arguments.interval)] if len(tops) > 1 else []
+    for text in dict.fromkeys(str(each.message) for each in doubts):
+        print(f"warning: {text}", file=sys.stderr)
+    for table in found:
+        shared.print_table(table, arguments.csv, 4)
+    if arguments.within is not None:
+        more = [judged.next_rows(table, said, arguments.within / 100.0, truth.shape[0]).size for table in found]
+        print(f"{max(more)} more rows for ± {arguments.within:g} points: sample -n {said.drawn.size + max(more)}")
+    return 0

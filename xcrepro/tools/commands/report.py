@@ -1,0 +1,108 @@
+"""``report``: everything there is to measure of saved predictions, in one folder."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from xcrepro.tools.commands import blocks, shared
+
+
+def add(command) -> None:
+    sub = command(
+        "report", _report, "all there is to measure of saved predictions: one HTML page, its notebook, CSV, LaTeX, SVG"
+    )
+    sub.add_argument(
+        "truth", nargs="?", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate"
+    )
+    sub.add_argument(
+        "predictions",
+        type=Path,
+        nargs="*",
+        help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
+    )
+    sub.add_argument(
+        "--blocks",
+        nargs="+",
+        metavar="NAME=PATTERN",
+        help="in place of both: a model's block files (`xcrepro write-blocks`); the report has what follows from blocks alone",
+    )
+    blocks.add_engine(sub)
+    sub.add_argument(
+        "--calibration", action="store_true", help="with --blocks: scores are probabilities; their errors, too"
+    )
+    sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder; written whole or not at all")
+    sub.add_argument("--force", action="store_true", help="replace a report of other input that stands there")
+    sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; details are at the largest")
+    sub.add_argument(
+        "--train-truth",
+        type=Path,
+        help="training labels, as for evaluate: adds propensity-scored metrics and what depends on train frequency; "
+        "a dataset has its own",
+    )
+    sub.add_argument("--A", type=float, help="of the propensity model, default the dataset's or 0.55")
+    sub.add_argument("--B", type=float, help="of the propensity model, default the dataset's or 1.5")
+    sub.add_argument(
+        "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
+    )
+    shared.add_reading(sub)
+    sub.add_argument("--texts", type=Path, metavar="FILE", help="a line for each test point: its id, title or text")
+    sub.add_argument(
+        "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
+    )
+    sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+    sub.add_argument("--title", default="", help="what the data are called; default the dataset's name, or the file's")
+    sub.add_argument(
+        "--with", dest="others", type=Path, nargs="+", default=[], metavar="DIR",
+        help="reports of the same models on other datasets: adds ranks over all of them",
+    )  # fmt: skip
+    sub.add_argument(
+        "--calibrator",
+        choices=("isotonic", "platt", "beta"),
+        help="what calibrates the scores, default isotonic; with few points platt and beta spare the log loss",
+    )
+    sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
+    sub.add_argument("--samples", type=int, help="of the bootstrap; default by the number of points and models")
+    sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
+    sub.add_argument("--confidence", type=float, default=0.95, help="of the intervals, default 0.95")
+    sub.add_argument(
+        "--metrics", nargs="+", default=[],
+        help="what models are compared in, as P@1 or PSP, all corrected together; default P, nDCG, PSP, macro-F1, coverage",
+    )  # fmt: skip
+    sub.add_argument(
+        "--per-point", nargs="+", default=[], metavar="METRIC",
+        help="metrics that are means over points: csv/points.csv gets their value for each point at the largest k",
+    )  # fmt: skip
+    sub.add_argument("--code", action="store_true", help="the page has the notebook's code, folded")
+
+
+def _report(arguments) -> int:
+    # A folder that will be refused is refused before anything is computed.
+    from xcrepro.tools.reports import report as reports
+
+    reports.check_target(arguments.out)
+    if blocks.report_asked(arguments):
+        return blocks.report(arguments)
+    made = reports.report(
+        arguments.truth,
+        arguments.predictions,
+        **shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others"),
+        **shared.taken(arguments, "metrics", "per_point", "samples", "seed", "confidence", "code"),
+        ks=tuple(arguments.k),
+        label_names=arguments.labels or (),
+        texts=arguments.texts or (),
+        exclude=arguments.filter,
+        price=not arguments.no_price,
+        calibrator=arguments.calibrator or "isotonic",
+        command=shlex.join(["xcrepro", *sys.argv[1:]]),
+        progress=True,
+        **shared.taken(arguments, "out", "force"),
+        **{name: value for name, value in shared.reading(arguments).items() if name != "label_names"},
+    )
+    for doubt in made.warnings:
+        print(f"warning: {doubt}", file=sys.stderr)
+    for sentence in made.sentences("ranking") if "ranking" in made.parts else ():
+        print(sentence)
+    print(f"wrote {arguments.out / 'report.html'}")
+    return 0

@@ -1,0 +1,155 @@
+"""What several commands share: options as parameters, options that go together, and how a table is printed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xcrepro.core.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from xcrepro.core.data.dataset import Dataset
+    from xcrepro.core.data.registry import Entry
+
+
+class Listing(argparse.Action):
+    """Print the table that ``const`` makes and leave, as ``--help`` does."""
+
+    def __call__(self, parser, *_) -> None:
+        from xcrepro.repro import tables
+
+        print(tables.show(self.const()))
+        parser.exit()
+
+
+def taken(arguments, *names: str) -> dict:
+    """Arguments by name, for a function whose parameters are called the same."""
+    return {name: getattr(arguments, name) for name in names}
+
+
+def split_of(text: str) -> int | str:
+    """A split's number or name, as it is typed."""
+    return int(text) if text.isascii() and text.removeprefix("-").isdigit() else text
+
+
+_SPELT = {"others": "--with", "from_format": "--from"}
+"""Options that are called otherwise where they are typed."""
+
+
+def refuse(arguments, names, rule: str, do: str = "") -> None:
+    """Refuse the first of these options that was given."""
+    for name, value in taken(arguments, *names).items():
+        if value is not None and value is not False and value != []:
+            raise ArgumentError(_SPELT.get(name, f"--{name.replace('_', '-')}"), rule, value, do)
+
+
+def add_reading(sub, predictions: bool = True) -> None:
+    """The arguments that say how truth and predictions are read: the same words in every command that reads them."""
+    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map")
+    sub.add_argument("--rows", type=Path, metavar="FILE", help="row ids, one a line, where files call rows by names")
+    sub.add_argument("--n-labels", type=int, metavar="L", help="how many labels there are, where no file says it")
+    sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
+    sub.add_argument(
+        "--unknown",
+        choices=("refuse", "drop", "count"),
+        default="refuse",
+        help="labels that none of the names is: refuse the file (the default), leave them out, or count them as labels that "
+        "nobody can predict (of a truth) or as misses (of predictions)",
+    )
+    sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
+    if predictions:
+        sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
+        sub.add_argument(
+            "--judged-only",
+            action="store_true",
+            help="leave out rows that have nothing in the truth, as trec_eval does; default: they are refused where rows have "
+            "names, and count 0 where they are numbers",
+        )
+        sub.add_argument(
+            "--by-rank", action="store_true", help="take a file's column of ranks for the order, in place of its scores"
+        )
+
+
+def reading(arguments) -> dict:
+    """What :func:`add_reading` was given, as :func:`xcrepro.core.formats.reader.read` takes it."""
+    from xcrepro.core.data.names import read_label_names, read_row_ids
+
+    return {
+        "label_names": None if arguments.labels is None else read_label_names(arguments.labels),
+        "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
+        "truth_format": arguments.truth_from,
+        "predictions_format": getattr(arguments, "from_format", None),
+        **taken(arguments, "n_labels", "unknown", "one_based"),
+        **{name: getattr(arguments, name, False) for name in ("judged_only", "by_rank")},
+    }
+
+
+def names_dataset(arguments) -> bool:
+    """Whether the truth is a dataset, by its name or its folder, which has training labels of its own."""
+    from xcrepro.core.data import registry
+    from xcrepro.tools.formats import annif
+
+    path = Path(arguments.truth)
+    if path.is_dir():
+        return arguments.truth_from is None and not annif.sniff_folder(path)
+    return not path.exists() and arguments.truth_from is None and registry.is_name(str(path))
+
+
+def read(arguments, files, k: int | None = None):
+    """Truth and predictions of a command, with what was left out said on stderr; a truth may be a dataset's name or folder."""
+    from xcrepro.core.formats import reader
+
+    asked = {name: getattr(arguments, name, None) for name in ("split", "points")}
+    ds = reader.dataset_of(arguments.truth, arguments.truth_from, **asked)
+    train = getattr(arguments, "train_truth", None)
+    if ds is not None and train is not None:
+        raise ArgumentError("--train-truth", "goes with a truth that is a file", train, "a dataset has its own")
+    found = reader.read(
+        arguments.truth if ds is None else ds,
+        files,
+        k=k,
+        train_truth=train,
+        exclude=getattr(arguments, "filter", None),
+        **reading(arguments),
+    )
+    for line in found.lines:
+        print(f"note: {line}", file=sys.stderr)
+    return found
+
+
+def refuse_existing(option: str, path: str | os.PathLike, force: bool = False) -> None:
+    """Refuse to write over a file, which people may have made."""
+    if not force and os.path.isfile(path):
+        raise ArgumentError(option, "must not be there yet", os.fspath(path), "take another name, or give --force")
+
+
+def print_table(table, csv: bool, decimals: int = 2) -> None:
+    """As CSV at full precision, or rounded as people read it."""
+    from xcrepro.repro import tables
+
+    print(tables.csv_text(table).rstrip() if csv else tables.show(table, decimals=decimals))
+
+
+def with_train_truth(arguments) -> None:
+    """Refuse A and B without training labels."""
+    if arguments.train_truth is None and (arguments.A is not None or arguments.B is not None):
+        do = "propensities come from training label counts"
+        raise ArgumentError("--A and --B", "go with --train-truth", "none", do)
+
+
+def weights(arguments, train, entry: Entry | Dataset | None = None) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Inverse propensities, train counts, and the A and B used: as given, else the dataset's, else the usual ones."""
+    import numpy as np
+
+    from xcrepro.core import propensity
+    from xcrepro.tools.reports.given import DEFAULT_A, DEFAULT_B
+
+    usual = (DEFAULT_A, DEFAULT_B) if entry is None else (entry.A, entry.B)
+    A, B = (own if given is None else given for given, own in zip((arguments.A, arguments.B), usual, strict=True))
+    counts = np.bincount(train.indices, minlength=train.shape[1])
+    return propensity.inverse(counts, train.shape[0], A, B), counts, A, B

@@ -1,0 +1,443 @@
+"""A blind leaderboard: a hidden test set, checked submissions, a page that ranks them, at the end the complete truth.
+
+A board is a folder. ``public/`` is for the students, ``hidden/`` for nobody, ``submissions/STUDENT/`` takes files of
+predictions in any format. :func:`rank` keeps a copy of every file that it sees under ``kept/``, notes its digest and its time
+in ``log.csv``, checks it, and writes ``index.html`` and ``ranking.csv``. :func:`open_truth` does so on the complete truth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from xcrepro.core import extras, formats, paths, propensity
+from xcrepro.core.arguments import one_of, real_number, whole_number
+from xcrepro.core.data import registry
+from xcrepro.core.data.load import load
+from xcrepro.core.data.names import LabelNames, read_label_names, write_label_names
+from xcrepro.core.data.read import read_xc
+from xcrepro.core.data.twin import twin
+from xcrepro.core.data.write import write_xc
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.formats.csv import without_formulas
+from xcrepro.core.metrics.compare import compare
+from xcrepro.core.metrics.evaluate import evaluate
+from xcrepro.core.metrics.registry import METRICS
+from xcrepro.core.predictions import TopK
+from xcrepro.tools import diagnose
+from xcrepro.tools.reports import html
+from xcrepro.tools.reports.grid import Cell, Grid
+
+RULES = {
+    "uniform": "every relevant label goes missing with the probability of the strength",
+    "rare": "rare labels go missing most: with the strength times 1 - p, where p is the label's propensity (jain16, eq. 1)",
+}
+"""How labels go missing."""
+DEFAULT_METRICS = ("P@5", "nDCG@5", "PSP@5")
+REFUSED = (
+    *("shape", "transposed", "rows without predictions", "rows moved", "labels renumbered", "no information"),
+    *("training points", "repeated rows"),
+)
+"""Findings of ``xc.diagnose`` with which a submission is not ranked; others are said beside its place."""
+_LOG = ["student", "file", "digest", "received"]
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One file of a student: where its copy is, when it came, and why it does not count (or what was noticed)."""
+
+    student: str
+    file: str
+    digest: str
+    received: str
+    status: str
+    reason: str
+    top: TopK | None
+
+
+# ---------------------------------------------------------------------- make
+
+
+def make(
+    folder: str | os.PathLike,
+    dataset: str = "tib",
+    *,
+    deadline: str,
+    points: int | None = None,
+    scale: float = 0.1,
+    rule: str = "rare",
+    strength: float = 0.5,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    seed: int | None = None,
+) -> Path:
+    """Make a board in a new or empty folder: a split with labels taken out of it, the students' part, and the hidden one.
+
+    ``dataset`` is ``"tib"``, of whose records ``points`` are split anew, or synthetic data, ``"synthetic eurlex-4k"``, drawn
+    at this ``scale``: the complete truth must be known. Labels go missing in train and test alike, by a ``rule``
+    (:data:`RULES`) of a ``strength`` from 0 to 1. ``deadline`` is ISO 8601, local time where it names no zone. The first of
+    the ``metrics``, each with its k, decides the order. Without a ``seed`` one is drawn, and kept in ``board.json``. Nothing
+    is written where an argument is refused.
+
+    >>> import tempfile
+    >>> board = make(tempfile.mkdtemp(), points=400, deadline="2030-01-31T18:00+00:00", seed=1)
+    >>> sorted(path.name for path in board.iterdir())
+    ['board.json', 'hidden', 'public', 'submissions']
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
+    one_of("rule", rule, list(RULES))
+    real_number("strength", strength, at_least=0, at_most=1)
+    seed = secrets.randbits(32) if seed is None else whole_number("seed", seed, 0)
+    settings = {"deadline": _time("deadline", deadline), "rule": rule, "strength": strength}
+    settings |= {"metrics": [_metric(name) for name in metrics or [""]], "seed": seed}
+    names, X, complete, n_train, settings["data"] = _source(dataset, points, scale, seed)
+    counts = np.asarray(complete[:n_train].sum(axis=0)).ravel()
+    missing = np.ones(counts.size) if rule == "uniform" else 1 - 1 / propensity.inverse(counts, n_train)
+    observed = propensity.drop_labels(complete, 1 - strength * missing, np.random.default_rng([seed, 1]))
+    settings["removed"] = 1 - observed[n_train:].nnz / complete[n_train:].nnz
+    _values(
+        settings, observed[n_train:], {"truth": TopK.from_scores(observed[n_train:], _k(settings))}, observed[:n_train]
+    )
+    with paths.filling(folder) as part:
+        for name in ("public", "hidden", "submissions"):
+            (part / name).mkdir()
+        write_xc(part / "public" / "train.txt", X[:n_train], observed[:n_train])
+        nothing = sparse.csr_matrix(complete[n_train:].shape, dtype=np.float32)
+        write_xc(part / "public" / "test.txt", X[n_train:], nothing)
+        if names:
+            write_label_names(part / "public" / "label_names.txt", LabelNames(tuple(names)))
+        (part / "public" / "README.md").write_text(_readme(settings, nothing.shape), encoding="utf-8")
+        formats.write_truth(part / "hidden" / "observed.npz", observed[n_train:])
+        formats.write_truth(part / "hidden" / "complete.npz", complete[n_train:])
+        (part / "board.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    return folder
+
+
+def _source(dataset: str, points: int | None, scale: float, seed: int):
+    """Label names, features and complete truth of all points, how many of them train, and what they are."""
+    if dataset == "tib":
+        ds = load("tib", points=points)
+        parts = [part for part in (ds.train, ds.test, ds.validation) if part is not None]
+        order = np.random.default_rng([seed, 0]).permutation(sum(part.Y.shape[0] for part in parts))
+        X, Y = (sparse.vstack([getattr(part, of) for part in parts], format="csr")[order] for of in "XY")
+        return ds.label_names, X, Y, order.size * 3 // 4, f"{ds.title}, split anew"
+    if registry.synthetic(dataset) is None:
+        do = f'"synthetic {dataset}" asks for synthetic data of its shape'
+        raise ArgumentError(
+            "dataset", "must be 'tib' or synthetic: the complete truth must be known", repr(dataset), do
+        )
+    ds = twin(dataset, scale=scale, seed=seed)
+    X = sparse.vstack([ds.train.X, ds.test.X], format="csr")
+    Y = sparse.vstack([ds.train.Y_complete, ds.test.Y_complete], format="csr")
+    return ds.label_names, X, Y, ds.n_train, f"synthetic data like {ds.entry.printed_name}"
+
+
+def _metric(name: str) -> str:
+    """A metric with its k, of which more is better."""
+    called, _, k = name.partition("@")
+    if not k.isdecimal() or int(k) < 1 or METRICS[one_of("metrics", called, list(METRICS))].better != "higher":
+        raise ArgumentError("metrics", "must be metrics with their k, of which more is better", name, "for example P@5")
+    return name
+
+
+def _time(name: str, text: str) -> str:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds")
+    except ValueError:
+        raise ArgumentError(name, "must be a time in ISO 8601", repr(text), "for example 2027-01-31T18:00") from None
+
+
+def _shown(time: str) -> str:
+    """A time of the board as a person reads it: ``2027-01-31 18:00 UTC``."""
+    return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _k(settings: dict) -> int:
+    return max(int(name.partition("@")[2]) for name in settings["metrics"])
+
+
+def _readme(settings: dict, shape: tuple[int, int]) -> str:
+    (first, *others), (points, labels) = settings["metrics"], shape
+    also = f" ({', '.join(others)} are shown as well)" if others else ""
+    return f"""# A blind leaderboard
+
+The data are {settings["data"]}. `xc.load("board", "public")` reads them (`public` is this folder). The test points
+have no labels here: predict them.
+
+- **Hand in** one file with the {_k(settings)} best of {labels:,} labels for each of the {points:,} test points, in their order,
+  for example with `top.save("mine.npz")`. Every format that `xcrepro convert --list` names is read.
+- **Until** {_shown(settings["deadline"])}. You may hand in as often as you like: your latest sound file counts.
+- **Judged by** {first}{also}, on labels of which some are missing, as in real data.
+  At the end the complete labels are opened.
+"""
+
+
+# ---------------------------------------------------------------------- submissions
+
+
+def _read_board(folder: Path) -> dict:
+    try:
+        return json.loads((folder / "board.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataMissing(f"{folder} is no board: `xcrepro course-board make {folder}` makes one") from None
+    except json.JSONDecodeError:
+        raise DataError(folder / "board.json", "no JSON", "the settings that `course-board make` wrote") from None
+
+
+def _take_in(folder: Path) -> pd.DataFrame:
+    """The log with what is new in ``submissions``: its copy is in ``kept`` before the log names it. Nothing is ever removed."""
+    path = folder / "log.csv"
+    # As text: a student may be called 007 or NA.
+    log = (
+        pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=_LOG, dtype=str)
+    )
+    known, new = set(zip(log["student"], log["digest"], strict=True)), []
+    for student, file in _handed_in(folder / "submissions"):
+        inside = sorted(one for one in file.rglob("*") if one.is_file()) if file.is_dir() else [file]
+        digest = hashlib.sha256(b"".join(hashlib.sha256(one.read_bytes()).digest() for one in inside)).hexdigest()
+        if (student, digest) in known:
+            continue
+        known.add((student, digest))
+        kept = folder / "kept" / digest
+        if not (kept / file.name).exists():
+            with paths.filling(kept) as part:
+                (shutil.copytree if file.is_dir() else shutil.copy2)(file, part / file.name)
+        time = max((one.stat().st_mtime for one in inside), default=file.stat().st_mtime)
+        new.append([student, file.name, digest, datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")])
+    if new:
+        log = pd.concat([log, pd.DataFrame(new, columns=_LOG)], ignore_index=True)
+        with paths.atomic_path(path) as part:
+            log.to_csv(part, index=False, lineterminator="\n")
+    return log
+
+
+def _handed_in(folder: Path) -> Iterator[tuple[str, Path]]:
+    for student in sorted(folder.iterdir()):
+        files = sorted(student.iterdir()) if student.is_dir() and not student.is_symlink() else []
+        yield from ((student.name, file) for file in files if not file.name.startswith(".") and not file.is_symlink())
+
+
+def _judge(folder: Path, settings: dict, log: pd.DataFrame, observed, train) -> list[Submission]:
+    """Every submission of the log: late, refused with its reason, or sound; of a student's sound ones the latest counts."""
+    names = folder / "public" / "label_names.txt"
+    names = read_label_names(names) if names.exists() else None
+    found = []
+    for line in log.sort_values("received", kind="stable").to_dict("records"):
+        top, status, reason = None, "late", f"received after the deadline, {_shown(settings['deadline'])}"
+        if line["received"] <= settings["deadline"]:
+            path = folder / "kept" / line["digest"] / line["file"]
+            top, status, reason = _check(path, line["file"], _k(settings), observed, train, names)
+        found.append(Submission(**line, status=status, reason=reason, top=top))
+    latest = {one.student: one.digest for one in found if one.status == "sound"}
+    return [
+        one
+        if one.status != "sound"
+        else Submission(**vars(one) | {"status": "counts" if latest[one.student] == one.digest else "replaced"})
+        for one in found
+    ]
+
+
+def _check(path: Path, file: str, k: int, observed, train, names) -> tuple[TopK | None, str, str]:
+    try:
+        top = formats.read_predictions(
+            path, k=k, n_labels=observed.shape[1], n_rows=observed.shape[0], label_names=names
+        )
+        found = diagnose.check(observed, top, Y_train=train, name="the predictions")
+    except Exception as error:  # whatever a student's file does to a reader, the others are ranked
+        return None, "damaged", str(error).replace(str(path), file) or type(error).__name__
+    refused = [finding for finding in found if finding.kind in REFUSED]
+    reason = " ".join(map(str, refused or found))
+    return (None, "misaligned", reason) if refused else (top, "sound", reason)
+
+
+# ---------------------------------------------------------------------- rank and open
+
+
+def rank(folder: str | os.PathLike) -> pd.DataFrame:
+    """Take in what is new, check it, rank it on the observed labels, and write ``index.html`` and ``ranking.csv``.
+
+    One row per student whose submission counts, the best first, equal values sharing a rank: rank, student, digest, and for
+    each metric its value and the ends of its interval of 95 %; ``p`` is that of the difference to the first, after Holm's
+    correction.
+    """
+    return _write(Path(folder), opened=False)
+
+
+def open_truth(folder: str | os.PathLike) -> pd.DataFrame:
+    """Rank once more after the deadline, and judge the ranking by the complete truth: the page and the table of :func:`rank`
+    then also have ``complete``, its ends and ``complete rank`` of the first metric."""
+    folder = Path(folder)
+    deadline = _read_board(folder)["deadline"]
+    if datetime.now(UTC) <= datetime.fromisoformat(deadline):
+        raise ArgumentError("DIR", "must be a board whose deadline is over", f"the deadline {deadline}")
+    return _write(folder, opened=True)
+
+
+def _write(folder: Path, opened: bool) -> pd.DataFrame:
+    settings = _read_board(folder)
+    with extras.library("filelock").FileLock(folder / ".lock"):  # a second run waits, and finds all taken in
+        log = _take_in(folder)
+        train = read_xc(folder / "public" / "train.txt")[1]
+        observed, complete = (
+            formats.read_truth(folder / "hidden" / f"{name}.npz") for name in ("observed", "complete")
+        )
+        judged = _judge(folder, settings, log, observed, train)
+        tops = {one.student: one.top for one in judged if one.status == "counts"}
+        opened = opened or (folder / "pairs.csv").exists()  # once opened, it stays open
+        table = _ranking(settings, observed, tops, train)
+        table.insert(
+            2,
+            "digest",
+            [next(o.digest for o in judged if (o.student, o.status) == (s, "counts")) for s in table["student"]],
+        )
+        pairs = None
+        if opened:
+            table, pairs = _opened(settings, table, observed, complete, tops, train)
+        page = html.page("Leaderboard", _body(settings, table, judged, pairs))
+        written = {folder / "index.html": page.encode(), folder / "ranking.csv": _csv(table)}
+        paths.write_together(written | ({} if pairs is None else {folder / "pairs.csv": _csv(pairs)}))
+    return table
+
+
+def _csv(table: pd.DataFrame) -> bytes:
+    return without_formulas(table).to_csv(index=False, float_format="%.6g", lineterminator="\n").encode()
+
+
+def _weights(train) -> dict:
+    counts = np.asarray(train.sum(axis=0)).ravel()
+    return {"inverse_propensity": propensity.inverse(counts, train.shape[0]), "label_counts": counts.astype(np.int64)}
+
+
+def _values(settings: dict, truth, tops: dict, train) -> pd.DataFrame:
+    return evaluate(truth, tops, metrics=settings["metrics"], interval=0.95, **_weights(train))
+
+
+def _first(values: pd.DataFrame, settings: dict, column: str = "value") -> pd.Series:
+    name, _, k = settings["metrics"][0].partition("@")
+    return values[(values["metric"] == name) & (values["k"] == int(k))].set_index("model")[column]
+
+
+def _ranking(settings: dict, truth, tops: dict, train) -> pd.DataFrame:
+    columns = {"rank": [], "student": []}
+    if not tops:
+        return pd.DataFrame(columns)
+    values = _values(settings, truth, tops, train)
+    order = _first(values, settings).sort_values(ascending=False, kind="stable")
+    table = pd.DataFrame({"rank": order.rank(ascending=False, method="min").astype(int), "student": order.index})
+    for (metric, k), part in values.groupby(["metric", "k"], sort=False):
+        part = part.set_index("model").loc[order.index]
+        for column in ("value", "low", "high"):
+            table[f"{metric}@{k} {column}".removesuffix(" value")] = part[column]
+    if len(tops) > 1:
+        found = compare(truth, tops, settings["metrics"][0], against=order.index[0], **_weights(train))
+        table["p"] = found.set_index("left")["p"].reindex(order.index)
+    return table.reset_index(drop=True)
+
+
+def _opened(settings: dict, table: pd.DataFrame, observed, complete, tops: dict, train):
+    """The ranking with what the complete truth says, and every pair of students before and after."""
+    if not tops:
+        return table, pd.DataFrame({"left": [], "right": [], "held": []})
+    values = _values(settings, complete, tops, train)
+    for column, name in (("value", "complete"), ("low", "complete low"), ("high", "complete high")):
+        table[name] = _first(values, settings, column).loc[table["student"]].to_numpy()
+    table["complete rank"] = table["complete"].rank(ascending=False, method="min").astype(int)
+    if len(tops) < 2:
+        return table, pd.DataFrame({"left": [], "right": [], "held": []})
+    in_order = {student: tops[student] for student in table["student"]}
+    both = [compare(truth, in_order, settings["metrics"][0], **_weights(train)) for truth in (observed, complete)]
+    pairs = both[0][["left", "right", "value", "low", "high"]].copy()
+    pairs[["complete", "complete low", "complete high"]] = both[1][["value", "low", "high"]]
+    pairs["held"] = np.sign(pairs["value"]) == np.sign(pairs["complete"])
+    return table, pairs
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def _body(settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: pd.DataFrame | None) -> str:
+    first = settings["metrics"][0]
+    parts = [
+        '<main class="xcrepro-report"><h1>Leaderboard</h1>',
+        f"<p>{html.escape(settings['data'])}. Deadline: {_shown(settings['deadline'])}. Ranked by {html.escape(first)} on "
+        "the observed labels, of which some are missing. Percent, with intervals of 95 %. p: the difference to the first, "
+        "corrected after Holm; from 0.05 on the test points do not tell the two apart.</p>",
+    ]
+    if pairs is not None:
+        parts.append(f"<h2>The complete truth</h2>{_verdict(settings, pairs)}")
+    parts += ["<h2>Ranking</h2>", _ranked(settings, table).html()]
+    if pairs is not None and len(pairs):
+        parts += ["<h2>Every pair</h2>", _paired(settings, pairs).html()]
+    rows = [
+        [
+            Cell(one.student),
+            Cell(one.file),
+            Cell(one.status),
+            Cell(one.reason),
+            Cell(_shown(one.received)),
+            Cell(one.digest[:12]),
+        ]
+        for one in judged
+    ]
+    columns = ["student", "file", "status", "reason, or what was noticed", "received", "SHA-256"]
+    parts += [
+        "<h2>Submissions</h2>",
+        Grid("submissions", "All files, by time. None is removed.", columns, rows).html(),
+    ]
+    return "\n".join([*parts, "</main>"])
+
+
+def _verdict(settings: dict, pairs: pd.DataFrame) -> str:
+    """Did the ranking hold? In one paragraph."""
+    if not len(pairs):
+        return "<p>There is nothing to compare.</p>"
+    sure = (pairs["low"] > 0) | (pairs["high"] < 0)
+    against = (pairs["value"] > 0) & (pairs["complete high"] < 0) | (pairs["value"] < 0) & (pairs["complete low"] > 0)
+    return (
+        f"<p>{100 * settings['removed']:.1f} % of the test labels had been taken out (rule: {html.escape(settings['rule'])}, "
+        f"strength {settings['strength']:g}): {html.escape(RULES[settings['rule']])}.</p>"
+        f"<p>{pairs['held'].sum()} of {len(pairs)} pairs of students are in the same order on the complete labels. Among them "
+        f"are {(pairs['held'] & sure).sum()} of the {sure.sum()} pairs whose observed interval leaves out 0. In "
+        f"{against.sum()} of all pairs the complete labels show a difference of the opposite sign whose interval leaves out 0."
+        "</p>"
+    )
+
+
+def _percent(row: dict, name: str, sign: str = "") -> Cell:
+    value, low, high = (100 * row[f"{name}{end}"] for end in ("", " low", " high"))
+    return Cell(f"{value:{sign}.2f}", f"{low:{sign}.2f} to {high:{sign}.2f}", float(value))
+
+
+def _ranked(settings: dict, table: pd.DataFrame) -> Grid:
+    shown = [*settings["metrics"], *(["complete"] if "complete" in table else [])]
+    whole = [name for name in ("complete rank",) if name in table]
+    rows = []
+    for row in table.to_dict("records"):
+        cells = [Cell(row["student"]), Cell(str(row["rank"]), number=row["rank"])]
+        cells += [_percent(row, name) for name in shown] + [Cell(str(row[name]), number=row[name]) for name in whole]
+        p = row.get("p", np.nan)
+        rows.append([*cells, Cell("" if np.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}")])
+    named = [f"{settings['metrics'][0]}, complete labels" if name == "complete" else name for name in shown]
+    return Grid("ranking", "One row per student", ["student", "rank", *named, *whole, "p"], rows)
+
+
+def _paired(settings: dict, pairs: pd.DataFrame) -> Grid:
+    rows = []
+    for left, right, *numbers, held in pairs.itertuples(index=False):
+        row = dict(zip(("o", "o low", "o high", "c", "c low", "c high"), numbers, strict=True))
+        said = "yes" if held else "no"
+        rows.append([Cell(left), Cell(right), _percent(row, "o", "+"), _percent(row, "c", "+"), Cell(said)])
+    title = f"{settings['metrics'][0]} of left minus right, in percentage points"
+    return Grid("pairs", title, ["left", "right", "observed", "complete", "same order"], rows)

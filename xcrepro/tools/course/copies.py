@@ -1,0 +1,160 @@
+"""What ``xcrepro course`` writes: the students' copies, or the teacher's folder for nbgrader, or slides."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from xcrepro.core import extras, paths
+from xcrepro.core.arguments import one_of
+from xcrepro.core.errors import ArgumentError, XCError
+from xcrepro.repro import notebooks
+from xcrepro.tools.course import lessons, slides
+from xcrepro.tools.course.lessons import Lesson
+
+STUDENTS, SOLUTIONS, SLIDES = "students", "solutions", "slides"
+KINDS = (STUDENTS, SOLUTIONS, SLIDES)
+SETTINGS = {
+    "CourseDirectory": {"course_id": "xcrepro"},
+    "ClearSolutions": {
+        "code_stub": {"python": 'raise NotImplementedError("Not written yet: the lines above say what to write.")'},
+        "text_stub": "Write your answer here.",
+    },
+    # Kernels compile when they first run; nbgrader's own 30 seconds are too short for that.
+    "Execute": {"timeout": 300},
+}
+"""nbgrader's settings, which are not its defaults."""
+_GLOSSARY, _PRIMER, _EXAM, _PICTURES = "glossary.md", "primer.md", "exam.md", "pictures"
+_IMAGE = re.compile(r"(!\[[^\]]+\]\()([^)\s]+)\)")
+
+
+def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
+    """Write one kind of copy of the whole course into a new or empty folder: all of it, or nothing; the names in it, sorted.
+
+    ``"students"``: the notebooks as nbgrader makes them, solutions replaced by stubs, hidden tests, outputs and what is for
+    the teacher taken out, with pictures, glossary and primer. ``"solutions"``: the teacher's folder, a course of nbgrader
+    (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons, the exam with and without
+    solutions, and ``instructor.md``. ``"slides"``: a page of slides per lesson, which needs no network.
+    """
+    one_of("kind", kind, KINDS)
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
+    needed = ["sphinx_revealjs", "latex2mathml"] if kind == SLIDES else ["nbgrader"]
+    for name in needed:
+        if importlib.util.find_spec(name) is None:
+            raise extras.missing(name)
+    course = lessons.find()
+    with tempfile.TemporaryDirectory() as room:
+        made = Path(room) / "made"
+        made.mkdir()
+        if kind == SLIDES:
+            slides.write(course, slides.run_all(course), made)
+        else:
+            teacher = made if kind == SOLUTIONS else Path(room) / "teacher"
+            grade(course, teacher)
+            if kind == STUDENTS:
+                _students(course, teacher, made)
+            else:
+                _teachers(course, made)
+        with paths.filling(folder) as part:
+            shutil.copytree(made, part, dirs_exist_ok=True)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def grade(course: list[Lesson], folder: Path) -> None:
+    """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``)."""
+    for lesson in course:
+        _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name)
+    lines = ["c = get_config()  # noqa: F821: nbgrader's"]
+    lines += [f"c.{group}.{key} = {value!r}" for group, values in SETTINGS.items() for key, value in values.items()]
+    (folder / "nbgrader_config.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    nbgrader = api(folder)
+    for lesson in course:
+        said = nbgrader.generate_assignment(lesson.name)
+        if not said["success"]:
+            raise XCError(f"nbgrader refused {lesson.path}: {said.get('error', '')}{said.get('log', '')}")
+
+
+def api(folder: Path):
+    """nbgrader's own interface to a course folder, with :data:`SETTINGS`."""
+    from nbgrader.apps import NbGraderAPI
+    from traitlets.config import Config
+
+    if shutil.which("alembic") is None:  # nbgrader starts it by its name, which needs the environment to be activated
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    settings = Config(SETTINGS)
+    settings.CourseDirectory.root = str(folder)
+    return NbGraderAPI(config=settings)
+
+
+def _students(course: list[Lesson], teacher: Path, folder: Path) -> None:
+    for lesson in course:
+        shutil.copytree(teacher / "release" / lesson.name, folder, dirs_exist_ok=True)
+    for name in (_GLOSSARY, _PRIMER):
+        text = paths.committed(f"notebooks/{name}").read_text(encoding="utf-8")
+        (folder / name).write_text(_links(text), encoding="utf-8")
+
+
+def _teachers(course: list[Lesson], folder: Path) -> None:
+    """What the teacher has beside nbgrader's folders: lessons with all answers and notes, the exam, the guide."""
+    for lesson in course:
+        _save(lesson, lesson.notebook, folder / "lessons")
+    exam = Path(__file__).with_name(_EXAM).read_text(encoding="utf-8")
+    (folder / _EXAM).write_text(_links(lessons.for_students(exam)), encoding="utf-8")
+    (folder / "exam_solutions.md").write_text(_links(exam), encoding="utf-8")
+    (folder / "instructor.md").write_text(instructor(course), encoding="utf-8")
+
+
+def _save(lesson: Lesson, notebook: dict, folder: Path) -> None:
+    """Write a notebook with its pictures beside it; its links lead to the glossary or the primer beside it, or nowhere."""
+    (folder / _PICTURES).mkdir(parents=True, exist_ok=True)
+
+    def picture(found: re.Match) -> str:
+        name = Path(found[2]).name
+        shutil.copy(lesson.path.parent / found[2], folder / _PICTURES / name)
+        return f"{found[1]}{_PICTURES}/{name})"
+
+    cells = [
+        cell | {"source": _IMAGE.sub(picture, _links(notebooks.text(cell["source"])))}
+        if cell["cell_type"] == "markdown"
+        else cell
+        for cell in notebook["cells"]
+    ]
+    text = json.dumps(notebook | {"cells": cells}, indent=1, ensure_ascii=False)
+    (folder / f"{lesson.name}.ipynb").write_text(text + "\n", encoding="utf-8")
+
+
+def _links(text: str) -> str:
+    """Links to the glossary and the primer, as they are from a folder that has them; other links to files as plain text.
+
+    >>> _links("[P@k](../glossary.md#pk), [audit](../beyond/audit.ipynb), [below](#pk), [page](https://example.org)")
+    '[P@k](glossary.md#pk), audit, [below](#pk), [page](https://example.org)'
+    """
+
+    def one(found: re.Match) -> str:
+        words, target, place = found.groups()
+        name = Path(target).name
+        return f"[{words}]({name}{place or ''})" if name in (_GLOSSARY, _PRIMER) else words
+
+    return lessons.LINK.sub(one, text)
+
+
+def instructor(course: list[Lesson]) -> str:
+    """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them."""
+    text = Path(__file__).with_name("instructor.md").read_text(encoding="utf-8")
+    lines = ["| lesson | title | exercises | of them open | points | graded by a person |", "|---|---|---|---|---|---|"]
+    for lesson in course:
+        by_hand = [exercise for exercise in lesson.exercises if exercise.open]
+        lines.append(
+            f"| {lesson.number} | {lesson.title} | {len(lesson.exercises)} | {len(by_hand)} | {lesson.points:g} | "
+            f"{sum(exercise.points for exercise in by_hand):g} |"
+        )
+    total = sum(lesson.points for lesson in course)
+    return text.replace("{lessons}", "\n".join(lines)).replace("{points}", f"{total:g}")

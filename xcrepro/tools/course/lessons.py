@@ -1,0 +1,238 @@
+"""A lesson: a notebook whose exercises carry nbgrader's metadata, read and checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from xcrepro.core import paths
+from xcrepro.core.errors import DataError, DataMissing
+from xcrepro.repro import guard, notebooks
+
+SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
+"""A link to a file: its words, the file, the place in it."""
+TEACHER = "teacher"
+"""The tag of a cell that only the teacher's copy has."""
+_TEACHERS = re.compile(r"\n*^<!-- BEGIN TEACHER -->\n(.*?)^<!-- END TEACHER -->$", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"(\d\d)_[a-z0-9_]+")
+_TITLE = re.compile(r"# Lesson (\d+): (.+)")
+_WHOLE = (("BEGIN SOLUTION", "END SOLUTION"), ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS"))
+_SOLUTION = re.compile(r"^[ \t]*### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION", re.DOTALL | re.MULTILINE)
+_HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n(.*?)^[ \t]*### END HIDDEN TESTS", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise: code that a check grades, or a text that a person grades; ``name`` is the grade_id of the cell that a
+    student writes, ``checked_by`` that of the check, empty where a person grades."""
+
+    name: str
+    points: float
+    checked_by: str
+
+    @property
+    def open(self) -> bool:
+        """Whether a person grades it."""
+        return not self.checked_by
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What :func:`read` found in a notebook: its place in the course, title and exercises; ``notebook`` has the solutions."""
+
+    path: Path
+    number: int
+    title: str
+    exercises: tuple[Exercise, ...]
+    notebook: dict
+
+    @property
+    def name(self) -> str:
+        """The file's name without its suffix, which nbgrader calls the assignment."""
+        return self.path.stem
+
+    @property
+    def points(self) -> float:
+        """What all exercises together can get."""
+        return sum(exercise.points for exercise in self.exercises)
+
+    def solutions(self) -> list[str]:
+        """The text of every solution, one a cell, as it stands in the notebook."""
+        return [
+            found
+            for cell in self.notebook["cells"]
+            for found in ([notebooks.text(cell["source"])] if _is_open(cell) else _SOLUTION.findall(_text(cell)))
+        ]
+
+
+def for_students(text: str) -> str:
+    """Markdown without what is for the teacher only.
+
+    >>> for_students("Why?\\n\\n<!-- BEGIN TEACHER -->\\nBecause.\\n<!-- END TEACHER -->\\n\\nAnd?")
+    'Why?\\n\\nAnd?'
+    """
+    return _TEACHERS.sub("", text)
+
+
+def students(notebook: dict) -> dict:
+    """A notebook of the same cells, without what is for the teacher only."""
+    cells = [cell for cell in notebook["cells"] if not _is_teachers(cell)]
+    return notebook | {
+        "cells": [
+            cell | {"source": for_students(_text(cell))} if cell["cell_type"] == "markdown" else cell for cell in cells
+        ]
+    }
+
+
+def find() -> list[Lesson]:
+    """All lessons of the project, checked (:func:`read`), in their order, which is 1, 2, ..."""
+    folder = paths.committed(f"notebooks/{guard.LESSONS}")
+    found = [read(path) for path in sorted(folder.glob("*.ipynb"))]
+    if not found:
+        raise DataMissing(
+            f"{folder} holds no lessons: run this in a checkout of the project, or set XCREPRO_ROOT to one"
+        )
+    for number, lesson in enumerate(found, start=1):
+        if lesson.number != number:
+            raise DataError(lesson.path, f"lesson {lesson.number}", f"lesson {number}", do="Lessons count from 1")
+    return found
+
+
+def read(path: str | os.PathLike) -> Lesson:
+    """Read a lesson and check all that nbgrader, the slides and the students rely on; DataError names the notebook and the
+    cell.
+
+    Checked: the name, ``NN_name.ipynb``, and the first heading, ``# Lesson N: title``; slides' types; that every graded cell
+    has a grade_id of its own; that every code solution is followed by its check, which is locked, has points, a part that
+    students see and a part that they do not; that the markers of solutions and hidden tests stand in pairs and in cells that
+    are marked so; that a solution cell says, outside the solution, what to write; that speaker's notes and folded answers
+    are marked as the teacher's.
+    """
+    path = Path(path)
+    notebook = notebooks.read(path)
+    name, title = _NAME.fullmatch(path.stem), _TITLE.match(_text(notebook["cells"][0]) if notebook["cells"] else "")
+    if not name or not title or int(name.group(1)) != int(title.group(1)):
+        raise DataError(
+            path,
+            "another name or first heading",
+            "NN_name.ipynb, which begins `# Lesson N: title` with the same number",
+        )
+    exercises = _exercises(path, notebook)
+    if not exercises:
+        raise DataError(path, "no exercise", "cells with nbgrader's metadata")
+    return Lesson(path, int(name.group(1)), title.group(2).strip(), tuple(exercises), notebook)
+
+
+def _exercises(path: Path, notebook: dict) -> list[Exercise]:
+    found: list[Exercise] = []
+    places: dict[str, int] = {}
+    waiting: tuple[int, str] | None = None  # a solution whose check has to come
+    for number, cell in enumerate(notebook["cells"], start=1):
+        marks, source = cell["metadata"].get("nbgrader"), _text(cell)
+        where = f"cell {number}"
+        _check_slide(path, where, cell)
+        _check_markers(path, where, cell, marks or {})
+        _check_teachers(path, where, cell)
+        if not marks:
+            continue
+        name = marks.get("grade_id")
+        if not name or not isinstance(name, str):
+            raise DataError(path, f"{where} without a grade_id", "one for every cell with nbgrader's metadata")
+        where = f"{where} ({name!r})"
+        if name in places:
+            expected = "a grade_id that no other cell has"
+            raise DataError(path, f"grade_id {name!r} in cell {places[name]} and in cell {number}", expected)
+        places[name] = number
+        solution, grade = bool(marks.get("solution")), bool(marks.get("grade"))
+        if grade and not (isinstance(marks.get("points"), int | float) and marks["points"] > 0):
+            raise DataError(path, f"{where}, a graded cell with points {marks.get('points')!r}", "a number above 0")
+        if not solution and not grade:
+            continue  # text that is locked
+        if waiting and solution:
+            break
+        if solution and grade:
+            found.append(Exercise(name, marks["points"], ""))
+        elif solution:
+            _check_stub(path, where, source)
+            waiting = number, name
+        elif waiting is None:
+            raise DataError(path, f"{where}, a check without a solution before it", "solution, then its check")
+        else:
+            _check_test(path, where, source, marks)
+            found.append(Exercise(waiting[1], marks["points"], name))
+            waiting = None
+    if waiting:
+        number, name = waiting
+        raise DataError(path, f"cell {number} ({name!r}), a solution without a test", "a graded cell after it")
+    return found
+
+
+def _check_slide(path: Path, where: str, cell: dict) -> None:
+    kind = cell["metadata"].get("slideshow", {}).get("slide_type")
+    if kind not in SLIDE_TYPES:
+        raise DataError(path, f"{where} with slide type {kind!r}", f"one of {', '.join(SLIDE_TYPES)}")
+
+
+def _check_markers(path: Path, where: str, cell: dict, marks: dict) -> None:
+    source = _text(cell)
+    allowed = bool(marks.get("solution")), bool(marks.get("grade")) and not marks.get("solution")
+    for (begin, end), here in zip(_WHOLE, allowed, strict=True):
+        order = [word for line in source.splitlines() for word in (begin, end) if line.strip() == f"### {word}"]
+        if order != [begin, end] * (len(order) // 2) or source.count(begin) + source.count(end) != len(order):
+            raise DataError(path, f"{where}: {' and '.join(order) or begin}", f"`### {begin}` and `### {end}` in pairs")
+        if order and not here:
+            raise DataError(
+                path, f"{where}: {begin} in a cell that is not marked for it", "nbgrader's metadata on the cell"
+            )
+
+
+def _check_teachers(path: Path, where: str, cell: dict) -> None:
+    """Speaker's notes and folded answers are the teacher's; what is graded stays in every copy."""
+    source = _text(cell)
+    if source.count("BEGIN TEACHER") + source.count("END TEACHER") != 2 * len(_TEACHERS.findall(source)):
+        expected = "`<!-- BEGIN TEACHER -->` and `<!-- END TEACHER -->` in pairs, each on a line of its own"
+        raise DataError(path, f"{where}: a region for the teacher that does not begin or end", expected)
+    if _is_teachers(cell):
+        if cell["metadata"].get("nbgrader"):
+            raise DataError(path, f"{where}, tagged {TEACHER!r}, has nbgrader's metadata", "one or the other")
+    elif cell["metadata"]["slideshow"]["slide_type"] == "notes":
+        raise DataError(path, f"{where}, speaker's notes that students would get", f"the tag {TEACHER!r}")
+    elif "<details" in for_students(source):
+        raise DataError(path, f"{where}, a folded answer that students would get", "a region for the teacher")
+
+
+def _check_stub(path: Path, where: str, source: str) -> None:
+    """Outside the solution there must be something that says what to write."""
+    if not _SOLUTION.search(source):
+        raise DataError(
+            path, f"{where}, a solution cell without a solution", "`### BEGIN SOLUTION` ... `### END SOLUTION`"
+        )
+    if not re.search(r"#\s*\w|\"\"\"\s*[^\s\"]", _SOLUTION.sub("", source)):
+        raise DataError(path, f"{where}, a stub that is silent", "a docstring or comment that says what to write")
+
+
+def _check_test(path: Path, where: str, source: str, marks: dict) -> None:
+    if not marks.get("locked"):
+        raise DataError(path, f"{where}, a check that is not locked", "locked: true")
+    hidden = " ".join(_HIDDEN.findall(source))
+    for what, text in (("students see", _HIDDEN.sub("", source)), ("is hidden", hidden)):
+        if "assert" not in text:
+            raise DataError(
+                path, f"{where}, a check of which no part {what}", "an assert before the hidden tests and in them"
+            )
+
+
+def _is_open(cell: dict) -> bool:
+    marks = cell["metadata"].get("nbgrader", {})
+    return bool(marks.get("solution") and marks.get("grade"))
+
+
+def _is_teachers(cell: dict) -> bool:
+    return TEACHER in cell["metadata"].get("tags", [])
+
+
+def _text(cell: dict) -> str:
+    return notebooks.text(cell["source"])

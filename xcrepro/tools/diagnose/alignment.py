@@ -1,0 +1,661 @@
+"""Signs that predictions and truth do not belong together as they stand.
+
+Every number in :mod:`xcrepro.core.metrics` is right for what it was given. Given rows in another order, label ids from 1, or
+the training points, it is right and worthless, and nothing stops it. :func:`check` looks for what such faults leave behind and
+says it; it refuses nothing, for a bad model is no error.
+
+**What is compared.** A row's hits are the relevant labels among its first places, five at most. A fault that can be undone is
+found by undoing it: were the rows one further on, or the ids one lower, would more rows gain a hit than lose one? Under the
+hypothesis that the other reading is no better, each row that changes is as likely to lose as to gain, so the number that gain
+has a binomial law (the sign test), exactly, whatever the metric's distribution. A finding needs a p-value below
+:data:`LEVEL`, one in a million, for each comparison, of which there are a few dozen, **and** half as many hits again
+(:data:`GAIN`), so that a difference that is sure but slight is no finding.
+
+**What no reading mends** (rows shuffled, labels renumbered) is found by its effect: the hits are no more than when the same
+predictions are dealt out to the rows at random. Here a finding is the *absence* of a difference, so it asks for enough rows,
+with predictions that differ enough, to have shown one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from xcrepro.core import distributions
+from xcrepro.core.data.fingerprints import recognise
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.metrics import registry
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import Truth, as_truth
+
+LEVEL = 1e-6
+"""The chance that one comparison gives an alarm where there is nothing."""
+GAIN = 1.5
+"""How many times as many hits another reading must have."""
+PLACES = 5
+DEALS = 30
+"""How often predictions are dealt out to other rows at random."""
+MOST_DEALT = 20_000
+"""Rows that are dealt out, at most."""
+ENOUGH = 50
+"""Rows, relevant pairs, and places at which rows differ, at least, before missing information is a finding."""
+STRETCH = 1e-4
+"""The chance that so many rows without predictions stand in a row by accident, from which on they are named."""
+STEPS = (-3, -2, -1, 1, 2, 3)
+"""Rows by which predictions may have slipped."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that does not fit.
+
+    Attributes
+    ----------
+    kind : str
+        One of :data:`KINDS`.
+    message : str
+        What was seen, with the numbers; the likely cause; what to do.
+    evidence : dict
+        The numbers.
+    """
+
+    kind: str
+    message: str
+    evidence: dict = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+KINDS = {
+    "shape": "predictions and truth are of different sizes",
+    "transposed": "rows and columns are exchanged",
+    "rows without predictions": "a whole stretch of rows has none: a file that was cut off, a batch that was lost",
+    "rows moved": "the predictions fit other rows, by a rule that was found",
+    "labels renumbered": "the predictions fit other label ids, by a rule that was found",
+    "no information": "the predictions know nothing of their rows: shuffled rows, permuted labels, a model that "
+    "learned nothing",
+    "below popularity": "naming the most frequent labels for every row is better",
+    "training points": "the predictions are for points of the train split",
+    "training truth": "the truth is the train split's",
+    "filter pairs": "pairs that may not be predicted are among the predictions",
+    "repeated rows": "a stretch of predictions stands there twice",
+    "reversed order": "hits are in the last places",
+    "constant scores": "all labels of a row have the same score",
+    "no probabilities": "the scores are ranks, log-odds or something else, where probabilities are needed",
+}
+"""Kind -> what it means."""
+
+
+def check(
+    Y,
+    top: TopK,
+    *,
+    Y_train=None,
+    exclude=None,
+    metrics: str | Sequence[str] | None = None,
+    name: str = "these predictions",
+) -> list[Finding]:
+    """Look for signs that predictions and truth do not belong together. Nothing is refused but what is no truth and no TopK.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L), or Truth
+    top : TopK
+        It may have other numbers of rows and labels: that is a finding.
+    Y_train : sparse matrix or array_like, shape (N, L), optional
+        The train split's truth. Without it, predictions for train points, a truth that is the train split's, and labels
+        numbered anew by those that occur in train go unnoticed (but for known datasets).
+    exclude : tuple of (rows, labels), optional
+        Pairs that may not be predicted (:func:`xcrepro.core.data.splits.read_filter`).
+    metrics : str or sequence of str, optional
+        What is to be computed, as :func:`xcrepro.evaluate` takes it: whether scores must be probabilities depends on it.
+    name : str
+        What messages call the predictions.
+
+    Returns
+    -------
+    list of Finding
+        The gravest first; empty where nothing was found. Rows without labels are no finding, nor are rows without predictions
+        that lie scattered among the others.
+
+    Raises
+    ------
+    ArgumentError
+        For a ``Y`` that is no truth, a ``top`` that is no TopK, an unknown metric.
+
+    Examples
+    --------
+    >>> import xcrepro as xc
+    >>> ds = xc.twin("bibtex", scale=0.1)
+    >>> top = TopK.from_scores(ds.test.observed_marginals, k=5)
+    >>> check(ds.test.Y, top)
+    []
+    >>> found = check(ds.test.Y, TopK.from_ids(np.roll(top.ids, 1, axis=0), n_labels=top.n_labels))
+    >>> [(finding.kind, finding.evidence["step"]) for finding in found]
+    [('rows moved', -1)]
+    """
+    if not isinstance(top, TopK):
+        raise ArgumentError(
+            "top", "must be a TopK", type(top).__name__, "TopK.from_scores, from_ids, from_pairs make one"
+        )
+    case = _Case(as_truth(Y), top, None if Y_train is None else as_truth(Y_train, "Y_train"), name)
+    found = [_training_truth(case), *_shape(case)]
+    if case.rows_fit:
+        moved = _rows_moved(case) or _training_points(case) or _labels_renumbered(case) or _transposed_square(case)
+        found += [_rows_without(case)]
+        found += [moved or _no_information(case) or _below_popularity(case), _repeated(case), _reversed(case)]
+    found += [_filter_pairs(case, exclude), _constant(case), _no_probabilities(case, metrics)]
+    return [finding for finding in found if finding is not None]
+
+
+# ---------------------------------------------------------------------- what is compared
+
+
+@dataclass(eq=False)
+class _Case:
+    """Truth and predictions, and how many hits each row has, as they stand and under other readings."""
+
+    truth: Truth
+    top: TopK
+    train: Truth | None
+    name: str
+
+    @cached_property
+    def ids(self) -> np.ndarray:
+        return np.ascontiguousarray(self.top.ids[:, :PLACES])
+
+    @property
+    def n(self) -> int:
+        return self.truth.n_rows
+
+    @property
+    def k(self) -> int:
+        return self.ids.shape[1]
+
+    @property
+    def rows_fit(self) -> bool:
+        return self.n == len(self.top) and self.n > 0 and self.k > 0
+
+    @cached_property
+    def hits(self) -> np.ndarray:
+        """(n,) hits of each row as it stands."""
+        return self.hits_of(self.ids)
+
+    def hits_of(self, ids: np.ndarray, truth: Truth | None = None) -> np.ndarray:
+        truth = self.truth if truth is None else truth
+        inside = np.where(ids < truth.n_labels, ids, -1)
+        return truth.hits(np.ascontiguousarray(inside, np.int32)).sum(axis=1)
+
+    def rate(self, hits: np.ndarray) -> float:
+        """P@k of hits a row."""
+        return float(hits.sum()) / max(hits.size * self.k, 1)
+
+    @cached_property
+    def dealt(self) -> tuple[float, float]:
+        """Mean and standard deviation of P@k over deals of the predictions to :data:`MOST_DEALT` rows at most, at random."""
+        rng = np.random.default_rng(0)
+        rows = np.sort(rng.choice(self.n, MOST_DEALT, replace=False)) if self.n > MOST_DEALT else np.arange(self.n)
+        rates = []
+        for _ in range(DEALS):
+            ids = np.full_like(self.ids, -1)
+            ids[rows] = self.ids[rng.permutation(rows)]
+            rates.append(self.rate(self.hits_of(ids)[rows]))
+        return float(np.mean(rates)), float(np.std(rates, ddof=1))
+
+    @cached_property
+    def popular(self) -> np.ndarray:
+        """(n,) hits of each row had it the most frequent labels: of train, or of the other half of these rows."""
+        if self.train is not None and self.train.n_labels == self.truth.n_labels:
+            best = np.argsort(-self.train.label_counts(), kind="stable")[: self.k]
+            return self.hits_of(np.tile(best, (self.n, 1)))
+        ids = np.full((self.n, self.k), -1)
+        rows = np.repeat(np.arange(self.n), self.truth.sizes)
+        for half in (0, 1):
+            counts = np.bincount(self.truth.indices[rows % 2 != half], minlength=self.truth.n_labels)
+            best = np.argsort(-counts, kind="stable")[: self.k]
+            ids[half::2, : best.size] = best
+        return self.hits_of(ids)
+
+
+def _p_better(other: np.ndarray, given: np.ndarray) -> float:
+    """The sign test's p-value that ``other`` has no more hits, row by row."""
+    up, down = int((other > given).sum()), int((other < given).sum())
+    return distributions.beta(up, down + 1, 0.5) if up else 1.0
+
+
+def _is_better(other: np.ndarray, given: np.ndarray, comparisons: int = 1) -> bool:
+    return other.sum() > GAIN * given.sum() and _p_better(other, given) < LEVEL / comparisons
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.1f} %"
+
+
+# ---------------------------------------------------------------------- sizes
+
+
+def _shape(case: _Case) -> Iterable[Finding]:
+    n, n_labels = case.n, case.truth.n_labels
+    rows, columns = len(case.top), case.top.n_labels
+    evidence = {"truth": (n, n_labels), "predictions": (rows, columns)}
+    if (rows, columns) == (n_labels, n) and n != n_labels:
+        text = (
+            f"{case.name} are for {rows:,} points and {columns:,} labels, the truth has {n:,} points and {n_labels:,} "
+            f"labels: the score matrix is transposed. Hand over scores.T"
+        )
+        yield Finding("transposed", text, evidence)
+        return
+    if rows != n:
+        cause = f"they stop after {rows:,} points, or the truth is another split's"
+        if case.train is not None and rows == case.train.n_rows:
+            cause = "that is the size of the train split: predict the test points"
+        elif abs(rows - n) <= max(abs(step) for step in STEPS):
+            cause = _where_rows_are_missing(case, evidence)
+        text = f"{case.name} have {rows:,} rows, the truth has {n:,}: {cause}"
+        yield Finding("shape", text, evidence)
+    if columns != n_labels:
+        cause = "they are over another set of labels"
+        if columns == n_labels + 1:
+            cause = "one more: are label ids counted from 1?"
+        elif case.train is not None and columns == np.count_nonzero(case.train.label_counts()):
+            cause = "as many as occur in the train split: labels were numbered anew there; map them back"
+        yield Finding(
+            "shape", f"{case.name} are over {columns:,} labels, the truth over {n_labels:,}: {cause}", evidence
+        )
+
+
+def _where_rows_are_missing(case: _Case, evidence: dict) -> str:
+    """A few rows more or fewer: where do they fall out?"""
+    rows, n = len(case.top), case.n
+    step = n - rows  # of the truth's row, for the same prediction, behind the gap
+    long = max(rows, n)
+    ids = np.full((long, case.k), -1, np.int32)
+    ids[:rows] = case.ids
+    padded = _Case(
+        _padded(case.truth, long), TopK(ids, np.zeros(ids.shape, np.float32), case.top.n_labels), None, case.name
+    )
+    given, other = padded.hits, padded.hits_of(_stepped(ids, step))
+    first, better = _from_row(given, other)
+    if not better:
+        return "a few rows are missing, nobody knows where"
+    evidence |= {"first_row": first, "step": step}
+    lacking = "the predictions lack" if step > 0 else "the truth lacks"
+    return (
+        f"up to row {first} or so they fit, from there on prediction i belongs to row i {step:+}: "
+        f"{lacking} about row {first} (a blank line that was skipped?)"
+    )
+
+
+def _padded(truth: Truth, rows: int) -> Truth:
+    more = np.full(rows - truth.n_rows, truth.indptr[-1], truth.indptr.dtype)
+    return Truth(np.concatenate([truth.indptr, more]), truth.indices, truth.n_labels)
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def _stepped(ids: np.ndarray, step: int) -> np.ndarray:
+    """The ids with row i's at row i + step; rows that get none have none."""
+    moved = np.full_like(ids, -1)
+    if step > 0:
+        moved[step:] = ids[:-step]
+    else:
+        moved[:step] = ids[-step:]
+    return moved
+
+
+def _from_row(given: np.ndarray, other: np.ndarray) -> tuple[int, bool]:
+    """The row from which on the other reading has most to gain, and whether it is better there, beyond chance."""
+    gain = np.cumsum((other - given)[::-1])[::-1]
+    first = int(np.argmax(gain))
+    return first, _is_better(other[first:], given[first:], comparisons=given.size * len(STEPS))
+
+
+def _rows_without(case: _Case) -> Finding | None:
+    """More rows without predictions one after another than chance leaves among as many: in their order, or in that of text."""
+    empty = (case.top.ids < 0).all(axis=1)
+    lacking = int(empty.sum())
+    if lacking in (0, case.n):
+        return None
+
+    def chance(length: int) -> float:
+        places = np.arange(length)
+        return float(np.prod((lacking - places) / (case.n - places))) if length > 1 else 1.0
+
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]])))
+    starts, ends = ends[::2], ends[1::2]
+    longest = int(np.argmax(ends - starts))
+    first, last = int(starts[longest]), int(ends[longest]) - 1
+    as_text = np.argsort(np.arange(case.n).astype(str), kind="stable")
+    tails = [int(np.argmin(order[::-1])) for order in (empty, empty[as_text])]
+    found = [
+        (tails[0], chance(tails[0]), f"the last {tails[0]:,} in a row", "The file was probably cut off"),
+        (last - first + 1, case.n * chance(last - first + 1), f"rows {first:,} to {last:,} in a row", "A batch was "
+         "probably lost"),
+        (tails[1], chance(tails[1]), f"the last {tails[1]:,} where row numbers are sorted as text (0, 1, 10, ...)",
+         "A file in that order was probably cut off"),
+    ]  # fmt: skip
+    # The longest stretch says most, the plainest of equal ones.
+    _, p, which, cause = max(found, key=lambda one: one[0])
+    if p >= STRETCH:
+        return None
+    text = (
+        f"{lacking:,} of {case.n:,} rows have no prediction, {which}. {cause}; every such row counts as a miss. Predict them "
+        "too, or leave them out of the truth"
+    )
+    return Finding("rows without predictions", text, {"rows": lacking, "of": case.n, "which": which})
+
+
+def _rows_moved(case: _Case) -> Finding | None:
+    n, best = case.n, None
+    for step in STEPS if n > max(STEPS) else ():
+        other = case.hits_of(_stepped(case.ids, step))
+        first, better = _from_row(case.hits, other)
+        total = int(case.hits[:first].sum() + other[first:].sum())
+        if better and (best is None or total > best[0]):
+            best = total, step, first, other
+    if best is not None:
+        _, step, first, other = best
+        now, then = case.rate(case.hits[first:]), case.rate(other[first:])
+        where = "all rows" if first <= 2 * abs(step) + 2 else f"all rows from about {first:,} on"
+        cause = (
+            "a header that was taken for a row, or one that was lost"
+            if first <= 8
+            else "a row that one side has and the other has not: a blank line skipped, a point without features"
+        )
+        text = (
+            f"{where} fit the truth {abs(step)} row{'s' * (abs(step) > 1)} {'further on' if step > 0 else 'before'}: "
+            f"P@{case.k} there "
+            f"{_percent(now)} as it stands, {_percent(then)} so. {cause.capitalize()}. Line the two up again"
+        )
+        return Finding("rows moved", text, {"step": step, "first_row": first, "given": now, "moved": then})
+    as_text = np.argsort(np.arange(n).astype(str), kind="stable")  # 0, 1, 10, 11, 2, ...
+    back = np.empty(n, np.int64)
+    back[as_text] = np.arange(n)
+    for order, words, step in (
+        (np.arange(n)[::-1], "in reverse order", "reversed"),
+        (back, "sorted by their numbers as text (0, 1, 10, 100, ...), as file names are", "text order"),
+        (as_text, "where the truth is sorted by row numbers as text (0, 1, 10, 100, ...)", "truth in text order"),
+    ):
+        other = case.hits_of(case.ids[order])
+        if _is_better(other, case.hits):
+            now, then = case.rate(case.hits), case.rate(other)
+            text = (
+                f"{case.name} are {words}: P@{case.k} {_percent(now)} as they stand, {_percent(then)} put in order. "
+                "Sort them by the row's number"
+            )
+            return Finding("rows moved", text, {"step": step, "first_row": 0, "given": now, "moved": then})
+    return None
+
+
+def _training_points(case: _Case) -> Finding | None:
+    if case.train is None or case.train.n_rows < case.n or case.train.n_rows == 0:
+        return None
+    head = Truth(case.train.indptr[: case.n + 1], case.train.indices, case.train.n_labels)
+    other = case.hits_of(case.ids, head)
+    if not _is_better(other, case.hits):
+        return None
+    now, then = case.rate(case.hits), case.rate(other)
+    text = (
+        f"{case.name} fit the first {case.n:,} points of the train split, P@{case.k} {_percent(then)}, and not those "
+        f"of the truth, {_percent(now)}: they were made for the train points. Predict the test points"
+    )
+    return Finding("training points", text, {"given": now, "train": then})
+
+
+def _training_truth(case: _Case) -> Finding | None:
+    train, text = case.train, ""
+    if train is not None and case.n and train.n_labels == case.truth.n_labels:
+        rows = min(case.n, train.n_rows)
+        ends, other = case.truth.indptr[: rows + 1], train.indptr[: rows + 1]
+        same = np.array_equal(ends, other) and np.array_equal(
+            case.truth.indices[: ends[-1]], train.indices[: other[-1]]
+        )
+        if same and ends[-1] > 0:
+            text = f"the first {rows:,} rows of the truth are those of the train split, label for label"
+    if not text:
+        known = recognise(case.truth, twins=False)
+        text = f"the truth is {known.text}" if known.part == "train" and known.match in ("exact", "other order") else ""
+    if not text:
+        return None
+    return Finding("training truth", f"{text}: what is measured is memory. Take the test split's labels", {})
+
+
+# ---------------------------------------------------------------------- labels
+
+
+def _renumberings(case: _Case) -> Iterable[tuple[str, str, Callable[[np.ndarray], np.ndarray]]]:
+    """(key, words, ids as they stand -> ids as they should be)."""
+    n_labels = max(case.truth.n_labels, case.top.n_labels)
+    yield "-1", "counted from 1, and the truth's from 0", lambda ids: ids - 1
+    yield "+1", "one too low", lambda ids: ids + 1
+    as_text = np.argsort(np.arange(n_labels).astype(str), kind="stable")
+    yield "text order", "numbered in the order of the ids as text (0, 1, 10, 100, ...)", lambda ids: as_text[ids]
+    place = np.empty(n_labels, np.int64)
+    place[as_text] = np.arange(n_labels)
+    yield "truth in text order", "the ids, where the truth's are in the order of ids as text", lambda ids: place[ids]
+    counted = [("test", case.truth)] if case.train is None else [("train", case.train), ("test", case.truth)]
+    for split, truth in counted:
+        counts = truth.label_counts()
+        seen = np.flatnonzero(counts)
+        if seen.size < truth.n_labels:
+            full = np.concatenate([seen, np.full(n_labels - seen.size, -1)])
+            yield (
+                f"{split} labels",
+                f"numbered anew over the {seen.size:,} labels that occur in {split}",
+                lambda ids, m=full: m[ids],
+            )
+        ranks = np.argsort(-counts, kind="stable")
+        ranks = np.concatenate([ranks, np.full(n_labels - ranks.size, -1)])
+        yield f"{split} ranks", f"numbered by falling frequency in {split}", lambda ids, m=ranks: m[ids]
+
+
+def _labels_renumbered(case: _Case) -> Finding | None:
+    best = None
+    for key, words, change in _renumberings(case):
+        present = case.ids >= 0
+        ids = np.where(present, change(np.where(present, case.ids, 0)), -1)
+        other = case.hits_of(ids)
+        if _is_better(other, case.hits) and (best is None or other.sum() > best[0]):
+            best = int(other.sum()), key, words, other, ids
+    if best is None:
+        return None
+    _, key, words, other, ids = best
+    # Labels go together, so a numbering can do better than another by accident: it must know the rows, and much of them.
+    dealt = case.hits_of(ids[np.random.default_rng(2).permutation(case.n)])
+    much = other.sum() >= min(case.popular.sum(), 2 * GAIN * max(case.hits.sum(), dealt.sum()))
+    if not (much and _is_better(other, dealt)):
+        return None
+    now, then = case.rate(case.hits), case.rate(other)
+    text = (
+        f"label ids of {case.name} seem to be {words}: P@{case.k} {_percent(now)} as they stand, {_percent(then)} "
+        f"with ids put right, {then / now if now else np.inf:.3g} times as much. Map them to the truth's ids"
+    )
+    return Finding("labels renumbered", text, {"rule": key, "given": now, "renumbered": then})
+
+
+def _transposed_square(case: _Case) -> Finding | None:
+    """As many points as labels: the shape does not tell."""
+    if not case.n == case.truth.n_labels == case.top.n_labels:
+        return None
+    turned = TopK.from_scores(case.top.to_csr().T.tocsr(), case.k)
+    other = case.hits_of(turned.ids)
+    if not _is_better(other, case.hits):
+        return None
+    now, then = case.rate(case.hits), case.rate(other)
+    text = f"P@{case.k} is {_percent(now)} as it stands, {_percent(then)} with rows and columns exchanged. Hand over scores.T"
+    return Finding("transposed", text, {"given": now, "transposed": then})
+
+
+def _no_information(case: _Case) -> Finding | None:
+    ids = case.ids
+    rng = np.random.default_rng(1)
+    partner = ids[rng.permutation(case.n)]
+    differing = int(((ids >= 0) & ~(ids[:, :, None] == partner[:, None, :]).any(axis=2)).sum())
+    pairs = int(case.truth.indices.size)
+    if min(case.n, pairs, differing) < ENOUGH or differing < 0.05 * (ids >= 0).sum():
+        return None
+    mean, scatter = case.dealt
+    rate = case.rate(case.hits)
+    z = (rate - mean) / max(scatter, 1.0 / (min(case.n, MOST_DEALT) * case.k))
+    if z >= 3.0:
+        return None
+    # Shuffled rows leave the labels as frequent as they are in the truth; permuted labels do not.
+    predicted = np.bincount(ids[ids >= 0], minlength=case.truth.n_labels)[: case.truth.n_labels]
+    both = [pd.Series(counts).rank().to_numpy() for counts in (predicted, case.truth.label_counts())]
+    one, other = (ranks - ranks.mean() for ranks in both)
+    scale = np.sqrt((one * one).sum() * (other * other).sum())
+    alike = (one * other).sum() / scale if scale > 0 else 0.0
+    if alike > 0.2:
+        cause = "Labels are predicted as often as they occur, so the rows are in another order: write both in one order"
+    elif alike < -0.2:
+        cause = "Frequent labels are left out: scores may be distances, where lower is better: hand over -scores"
+    else:
+        cause = "Nor are frequent labels predicted often, so ids mean other labels: compare the two lists of labels"
+    text = (
+        f"P@{case.k} is {_percent(rate)}, and {_percent(mean)} ± {100 * scatter:.1g} when {case.name} are dealt out "
+        f"to the rows at random; the most frequent labels alone have {_percent(case.rate(case.popular))}. {cause}. "
+        "Otherwise the model learned nothing"
+    )
+    evidence = {"given": rate, "dealt": mean, "scatter": scatter, "z": z, "frequency_correlation": alike}
+    return Finding("no information", text, evidence | {"popular": case.rate(case.popular)})
+
+
+def _below_popularity(case: _Case) -> Finding | None:
+    """Worse than naming the most frequent labels, by far, and hardly better than chance, or not a twentieth of it."""
+    if case.n < ENOUGH or not _is_better(case.popular, case.hits):
+        return None
+    rate, mean, popular = case.rate(case.hits), case.dealt[0], case.rate(case.popular)
+    if rate > 2.0 * mean and popular < 20.0 * rate:
+        return None
+    text = (
+        f"P@{case.k} is {_percent(rate)}; naming the same {case.k} most frequent label{'s' * (case.k > 1)} for every row gives "
+        f"{_percent(popular)}. Label ids may mean other labels, or the model has not learned yet"
+    )
+    return Finding("below popularity", text, {"given": rate, "popular": popular, "dealt": mean})
+
+
+# ---------------------------------------------------------------------- predictions by themselves
+
+
+def _filter_pairs(case: _Case, exclude) -> Finding | None:
+    if exclude is None:
+        return None
+    rows, labels = (np.asarray(part, np.int64) for part in exclude)
+    n_labels = case.top.n_labels
+    present = case.top.ids >= 0
+    keys = np.nonzero(present)[0] * n_labels + case.top.ids[present]
+    inside = (labels >= 0) & (labels < n_labels)
+    left = np.isin(keys, rows[inside] * n_labels + labels[inside])
+    if not left.any():
+        return None
+    row, label = divmod(int(keys[np.argmax(left)]), n_labels)
+    text = (
+        f"{int(left.sum()):,} of the {rows.size:,} pairs of the filter file are among the predictions, the first at "
+        f"row {row}, label {label}: they take places and are never right. Filter the scores before the top k is taken: "
+        "TopK.from_scores(..., exclude=)"
+    )
+    return Finding("filter pairs", text, {"left": int(left.sum()), "pairs": int(rows.size), "row": row, "label": label})
+
+
+def _repeated(case: _Case, least: int = 20) -> Finding | None:
+    """A stretch of rows that stands there again some rows later, or every row so many times over."""
+    whole = np.column_stack([case.ids.astype(np.int64), case.top.scores[:, : case.k].view(np.int32).astype(np.int64)])
+    _, group = np.unique(whole, axis=0, return_inverse=True)
+    group = group.ravel()
+    order = np.argsort(group, kind="stable")
+    same = np.flatnonzero(group[order][1:] == group[order][:-1])
+    few = np.bincount(group)[group[order][1:][same]] <= 3  # rows that are alike by accident come in any number
+    steps = order[1:][same][few] - order[:-1][same][few]
+    votes = np.bincount(steps) if steps.size else np.zeros(1, np.int64)
+    step = int(np.argmax(votes))
+    if step > 1 and votes[step] >= least // 2:
+        alike = np.concatenate([[0], group[step:] == group[:-step], [0]])
+        starts, ends = (np.flatnonzero(np.diff(alike) == change) + step for change in (1, -1))
+        longest = int(np.argmax(ends - starts))
+        lo, hi = int(starts[longest]), int(ends[longest])
+        if hi - lo >= least and np.unique(group[lo:hi]).size >= least // 2:
+            text = (
+                f"rows {lo:,} to {hi - 1:,} are those from {lo - step:,} on once more, to the last score: a batch was "
+                f"written twice. Predict again, and count the rows"
+            )
+            return Finding("repeated rows", text, {"first_row": lo, "last_row": hi - 1, "step": step})
+    for times in (2, 3, 4, 5):
+        runs = group[: case.n - case.n % times].reshape(-1, times)
+        if len(runs) >= least and (runs == runs[:, :1]).all() and np.unique(runs[:, 0]).size >= 0.5 * len(runs):
+            text = f"every row stands there {times} times in a row. Take every {times}th"
+            return Finding("repeated rows", text, {"first_row": 0, "last_row": case.n - 1, "step": 1, "times": times})
+    return None
+
+
+def _reversed(case: _Case) -> Finding | None:
+    """More hits at a row's last place than at its first."""
+    depth = (case.top.ids >= 0).sum(axis=1)
+    rows = np.flatnonzero(depth > 1)
+    if rows.size < ENOUGH:
+        return None
+    ends = np.full((case.n, 1), -1, np.int64)
+    ends[rows, 0] = case.top.ids[rows, 0]
+    first = case.hits_of(ends)
+    ends[rows, 0] = case.top.ids[rows, depth[rows] - 1]
+    last = case.hits_of(ends)
+    if not _is_better(last, first):
+        return None
+    at_first, at_last = float(first.sum() / rows.size), float(last.sum() / rows.size)
+    text = (
+        f"{_percent(at_first)} of the first places are right and {_percent(at_last)} of the last: the order is "
+        "reversed. Scores may be distances or ranks, where lower is better: hand over -scores"
+    )
+    return Finding("reversed order", text, {"first": at_first, "last": at_last})
+
+
+def _constant(case: _Case) -> Finding | None:
+    ids, scores = case.top.ids, case.top.scores
+    depth = (ids >= 0).sum(axis=1)
+    rows = np.flatnonzero(depth > 1)
+    if rows.size == 0:
+        return None
+    flat = scores[rows, 0] == scores[rows, depth[rows] - 1]
+    if flat.mean() < 0.9:
+        return None
+    text = (
+        f"{_percent(flat.mean())} of the rows have one score for all their labels, so that label ids alone decide the "
+        "order. Scores may have been rounded, cut to 0 and 1, or lost: hand over what the model ranks by"
+    )
+    return Finding("constant scores", text, {"share": float(flat.mean())})
+
+
+def _no_probabilities(case: _Case, metrics) -> Finding | None:
+    """Only where a metric takes the scores for probabilities."""
+    if metrics is None:
+        return None
+    needing = [metric.name for metric, _ in registry.wanted(metrics, 1) if metric.probabilities]
+    present = case.top.ids >= 0
+    scores = case.top.scores[present]
+    scores = scores[np.isfinite(scores)]
+    if not needing or scores.size == 0:
+        return None
+    low, high = float(scores.min()), float(scores.max())
+    evidence = {"lowest": low, "highest": high, "metrics": needing}
+    first = case.top.scores[np.argmax(present.all(axis=1))]
+    by_place = bool((case.top.scores == first)[present].all()) and len(case.top) > 1 and case.k > 1
+    places = np.arange(1, first.size + 1, dtype=np.float32)
+    if by_place and any(np.array_equal(first, ranks) for ranks in (places[::-1], -places, 1 - places, 1 / places)):
+        cause = "they are ranks, the same at a place in every row. TopK.from_ids without scores makes such: give it the model's"
+    elif low < 0 < high:
+        cause = "they are below and above 0, as log-odds are: 1 / (1 + exp(-score)) makes probabilities of these, if they are"
+    elif low < 0:
+        cause = "they are below 0, as logarithms of probabilities are (exp(score) mends that), or negative distances"
+    elif high > 1:
+        whole = bool((scores == np.round(scores)).all())
+        what = "votes" if whole else "percent, inner products or distances"
+        cause = f"they are above 1, as {what} are. Divide them, or fit a map: xcrepro.calibrate"
+    else:
+        return None
+    asks = f"{', '.join(needing)} take{'s' * (len(needing) == 1)} scores for probabilities"
+    return Finding("no probabilities", f"{asks}; those of {case.name} go from {low:g} to {high:g}: {cause}", evidence)

@@ -1,0 +1,1 @@
+"""Further formats, a file each, as those of :mod:`xcrepro.core.formats`."""

@@ -1,0 +1,421 @@
+"""The numbers of a report, as tidy tables: fractions (entropy and NLL in nats), a row a number, NaN where none is known.
+
+Every value is the one that :func:`xcrepro.evaluate` has, every difference the one of :func:`xcrepro.compare`. What is counted
+by label, by point or by bin of scores is that of a model's first seed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from xcrepro.core import calibrate, decide
+from xcrepro.core.arguments import one_of
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.metrics import (
+    SharedErrorsWarning,
+    best_macro_f1,
+    confusion,
+    evaluate,
+    holm,
+    macro_t_test,
+    pairs,
+    reliability,
+)
+from xcrepro.core.metrics.labelwise import frequency_bins
+from xcrepro.core.metrics.registry import BINNED, METRICS, metric_named, of_bin
+from xcrepro.core.metrics.registry import wanted as metrics_at
+from xcrepro.core.metrics.replicates import Options, Replicates, System
+from xcrepro.core.predictions import TopK
+from xcrepro.tools.reports.given import Given, labels_of
+
+LEVEL = 0.05
+"""A p-value below it is no longer chance, here."""
+
+OWN = {
+    "ranking": ("P", "R", "nDCG", "PSP", "PSnDCG"),
+    "labelwise": ("macro-F1", "macro-P", "macro-R", "micro-F1"),
+    "coverage": ("coverage", "coverage (test)", "label entropy", "abandonment"),
+}
+"""Section of a report -> its metrics; binned macro-F1 goes with those of labels."""
+SCORED = ("PSP", "PSnDCG")
+"""With propensities."""
+CALIBRATION = ("ECE", "ACE", "Brier", "NLL")
+STATES = ("before", "after")
+CALIBRATORS = {"isotonic": "isotonic regression", "platt": "Platt scaling", "beta": "beta calibration"}
+"""The maps that a report can fit, and what people call them."""
+BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
+"""Of greedy selection for coverage, from the plain top k to coverage alone."""
+FOLDS = 10
+LEAST_ROWS = 8
+"""Fewer points have no intervals."""
+LARGE = 20_000
+"""Of more points fewer samples are drawn."""
+_DRAWN = {"samples": 1000, "seed": 0, "confidence": 0.95}  # unless a caller says otherwise
+_PAIRS_OF_ACE = 100_000  # ACE sorts its scores anew in each part of the rows
+_EXACT_CEILING = 20_000  # pairs that its linear programme takes
+LEAST_DATASETS = 6
+"""Fewer have no critical difference: on five, two models cannot differ at 5 % whatever their ranks (2 / 2^5)."""
+_EXACT_MODELS = 7  # of more there are 40,320 orders and up
+_EXACT_RANKINGS = 300_000  # rank sums that Friedman's exact law goes through in a step
+
+
+# ---------------------------------------------------------------- metrics and pairs
+
+
+def metric_names(given: Given) -> list[str]:
+    """The metrics of a report: propensity-scored ones and bins with a train truth alone."""
+    trained = given.label_counts is not None
+    names = [name for own in OWN.values() for name in own if trained or name not in SCORED]
+    return [*names, BINNED] if trained else names
+
+
+def compared(given: Given, ks: Sequence[int], metrics: Sequence[str] = ()) -> list[tuple[str, int]]:
+    """What models are compared in: metrics, as :func:`xcrepro.compare` takes them; else P at the first k, what papers print
+    at the last."""
+    if metrics:
+        return [(metric.name, int(k)) for metric, at in metrics_at(metrics, ks) for k in at]
+    own = [("P", k) for k in dict.fromkeys((min(ks), max(ks)))]
+    own += [(name, max(ks)) for name in ("nDCG", "PSP", "macro-F1", "coverage")]
+    return [one for one in own if given.label_counts is not None or one[0] not in SCORED]
+
+
+def metrics_and_pairs(
+    given: Given, ks: Sequence[int], metrics: Sequence[str] = (), **drawn
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Metrics of each model (:func:`xcrepro.evaluate`) with its ``seeds``, and all pairs (:func:`xcrepro.compare`) in what they
+    are :func:`compared` in, from the same replicates of the test points; ``drawn``: samples, seed and confidence."""
+    about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
+    wanted, tops = compared(given, ks, metrics), {model: list(runs.values()) for model, runs in given.runs.items()}
+    names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
+    if given.truth.n_rows < LEAST_ROWS:
+        table = _measured(given, tops, sorted(ks), [*names], drawn, **about)
+        found = pd.DataFrame(columns=["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"])
+    else:
+        both = Replicates(given.truth, tops, sorted(ks), [*names], Options(**about), **(_DRAWN | drawn))
+        table, found = _possible(both.table()), both.differences()
+        found = found.iloc[:0] if len(tops) == 1 else found.set_index(["metric", "k"]).loc[wanted].reset_index()
+        found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
+    return table.assign(seeds=table["model"].map(lambda model: len(tops[model]))), found
+
+
+def _measured(given: Given, tops, ks, metrics, drawn: Mapping[str, float], **about) -> pd.DataFrame:
+    """As :func:`xcrepro.evaluate` with an interval; of too few points without."""
+    if given.truth.n_rows < LEAST_ROWS:
+        table = evaluate(given.truth, tops, ks, metrics=metrics, **about)
+        return table.assign(stderr=np.nan, low=np.nan, high=np.nan)
+    how = _DRAWN | drawn
+    about |= {"interval": how.pop("confidence"), **how}
+    return _possible(evaluate(given.truth, tops, ks, metrics=metrics, **about))
+
+
+def _possible(table: pd.DataFrame) -> pd.DataFrame:
+    """Intervals' ends within what the metric can be: one from a standard error may reach beyond."""
+    most = [1.0 if metric_named(name).unit == "fraction" else np.inf for name in table["metric"]]
+    return table.assign(low=table["low"].clip(0.0, most), high=table["high"].clip(0.0, most))
+
+
+def t_tests(given: Given, ks: Sequence[int], seed: int) -> pd.DataFrame:
+    """The macro t-test of macro-F1 (reeval, section 5.2) for all pairs of models, p corrected together (Holm); of more than
+    20,000 points at the last k. ``shared`` above 3: labels of the same points differ alike, and p is too small."""
+    rows, large = [], given.truth.n_rows > LARGE
+    ks, samples = (ks[-1:], 20) if large else (ks, 100)
+    for one, other in itertools.combinations(given.models, 2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SharedErrorsWarning)
+            found = macro_t_test(given.truth, given.first(one), given.first(other), ks, samples=samples, seed=seed)
+        rows += [(one, other, t.metric, t.k, t.difference, t.t, t.degrees, t.p, t.p, t.shared) for t in found]
+    names = ["left", "right", "metric", "k", "value", "t", "degrees", "p", "p raw", "shared"]
+    table = pd.DataFrame(rows, columns=names)
+    return table.assign(p=holm(table["p raw"]))
+
+
+def bins(metrics: pd.DataFrame, given: Given) -> pd.DataFrame:
+    """Macro-F1 by bin of train frequency, and the bin's ceiling: "exact", the largest that k labels per point can have
+    (:func:`xcrepro.metrics.best_macro_f1`), or where its linear programme would be too large a "bound", the share of the labels
+    with a test point. No rows without a train truth."""
+    names = ["model", "bin", "k", "labels", "value", "low", "high", "ceiling", "ceiling is"]
+    table = metrics.assign(bin=metrics["metric"].map(of_bin))
+    table = table[table["bin"] != ""].reset_index(drop=True)
+    if not len(table):
+        return pd.DataFrame(columns=names)
+    which, known = frequency_bins(given.label_counts, given.truth.n_labels)
+    Y, best = given.truth.to_csr(), {}
+    for name in table["bin"].unique():
+        labels = np.flatnonzero(which == known.index(name))
+        own = Y[:, labels]
+        sizes = np.diff(own.indptr)
+        for k in table["k"].unique():
+            if int(sizes[sizes > k].sum()) <= _EXACT_CEILING:
+                best[name, k] = labels.size, best_macro_f1(own, int(k)), "exact"
+            else:
+                best[name, k] = labels.size, float((own.getnnz(axis=0) > 0).mean()), "bound"
+    found = [best[key] for key in zip(table["bin"], table["k"], strict=True)]
+    table["labels"], table["ceiling"], table["ceiling is"] = zip(*found, strict=True)
+    return table[names]
+
+
+def bands(given: Given, k: int) -> pd.DataFrame:
+    """By band of train frequency: labels, positives (pairs of a test point and its label), predicted (places), hits, covered
+    (labels hit), and the band's part of P@k and PSP@k, which add up to them. With a train truth only."""
+    which, known = frequency_bins(given.label_counts, given.truth.n_labels)
+    weights, true, parts = given.inverse_propensity, given.truth.label_counts(), []
+    for model in given.models:
+        counts = confusion(given.truth, given.first(model), [k])
+        hits = counts.tp[0]
+        whole = {"labels": np.ones(which.size), "with a test point": true > 0, "positives": true}
+        whole |= {"predicted": counts.predicted[0], "hits": hits, "covered": hits > 0}
+        table = {name: np.bincount(which, values, len(known)).astype(int) for name, values in whole.items()}
+        found = evaluate(given.truth, given.first(model), [k], weights, metrics=["P", "PSP"])["value"]
+        for name, values, value in zip(("P", "PSP"), (hits, hits * weights), found, strict=True):
+            table[name] = np.bincount(which, values, len(known)) / (values.sum() or 1.0) * value
+        table = pd.DataFrame({"model": model, "band": known} | table)
+        parts.append(table[table["labels"] > 0])
+    return pd.concat(parts, ignore_index=True)
+
+
+# ---------------------------------------------------------------- calibration
+
+
+def calibrated(given: Given, k: int, calibrator: str = "isotonic") -> dict[str, dict[str, TopK]]:
+    """State -> model -> the first k places of its first seed, of the models with probabilities.
+
+    A calibrator is cross-fitted over contiguous folds of the test points, one map for all k places (calibration, section 4);
+    with one point there is no "after".
+    """
+    found = {state: {} for state in STATES}
+    for model in given.with_probabilities:
+        top = found["before"][model] = given.first(model).head(k)
+        folds = min(FOLDS, len(top))
+        # A fold needs a score outside it to learn from.
+        if folds > 1 and (top.ids[:, 0] >= 0).sum() > -(-len(top) // folds):
+            found["after"][model] = calibrate.cross_fit_top(given.truth, top, calibrator, folds)
+    return {state: tops for state, tops in found.items() if tops}
+
+
+def calibration(
+    given: Given, ks: Sequence[int], calibrator: str = "isotonic", **drawn
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Calibration errors before and after a cross-fitted calibrator (:data:`CALIBRATORS`), and the diagrams of
+    :func:`xcrepro.metrics.reliability` at the last k.
+
+    Intervals at the last k, of the corrected ECE at all; of ACE not beyond 100,000 pairs. That of "after" is for the map as
+    fitted. The corrected ECE, without the noise of its hits, is there before calibration only: beside a cross-fitted map it
+    says almost nothing is left where much is.
+    """
+    parts, diagrams, last = [], [], max(ks)
+    sure = [name for name in CALIBRATION if name != "ACE" or given.truth.n_rows * last <= _PAIRS_OF_ACE]
+    for k in ks:
+        for state, tops in calibrated(given, k, calibrator).items():
+            own = sure if k == last else []
+            rest = [name for name in CALIBRATION if name not in own] + [*_CORRECTED] * (state == "before")
+            found = [evaluate(given.truth, tops, [k], metrics=rest)] if rest else []
+            if own:
+                found.insert(0, _measured(given, tops, [k], own, drawn))
+                of_pairs = {model: pairs(given.truth, top, k) for model, top in tops.items()}
+                diagrams += [reliability(*both).assign(model=model, state=state) for model, both in of_pairs.items()]
+            parts += [table.assign(state=state) for table in found]
+    table = pd.concat(parts)
+    corrected = table["metric"].isin([*_CORRECTED])
+    ends = table[corrected].pivot(index=["model", "k", "state"], columns="metric", values="value")
+    ends = ends.rename(columns=_CORRECTED).reset_index().assign(metric="ECE corrected")
+    by = {"key": lambda column: column.map(given.models.index) if column.name == "model" else column}
+    by |= {"kind": "stable", "ignore_index": True}
+    table = pd.concat([table[~corrected], ends])
+    table = table.sort_values(["model", "k", "state"], ascending=[True, True, False], **by)
+    curves = pd.concat(diagrams).sort_values("model", **by)
+    first = ["model", "state"]
+    return table[["model", "metric", "state", "k", "value", "low", "high"]], curves[
+        [*first, *curves.columns.drop(first)]
+    ]
+
+
+_CORRECTED = {"ECE corrected": "value", "ECE corrected low": "low", "ECE corrected high": "high"}
+
+
+# ---------------------------------------------------------------- the price of coverage
+
+
+def price(given: Given, k: int, **drawn) -> pd.DataFrame:
+    """P@k and coverage@k where labels are chosen greedily for coverage (algorithm 1), by scores as probabilities: of models
+    that have such and saved more than k places, beta from infinity, the plain top k, to 0, coverage alone."""
+    rows = []
+    for model in given.with_probabilities:
+        top = given.first(model)
+        if top.k <= k:
+            continue
+        candidates = top.to_csr()
+        chosen = {str(beta): decide.greedy_coverage(candidates, k, beta) for beta in BETAS}
+        found = _measured(given, chosen, [k], ["P", "coverage"], drawn)
+        found = found.set_index(["model", "metric"])[["value", "low", "high"]]
+        rows += [(model, beta, k, *found.loc[(str(beta), "P")], *found.loc[(str(beta), "coverage")]) for beta in BETAS]
+    return pd.DataFrame(rows, columns=["model", "beta", "k", "P", "P low", "P high", "Cov", "Cov low", "Cov high"])
+
+
+# ---------------------------------------------------------------- where models differ
+
+
+def by_label(given: Given, k: int) -> pd.DataFrame:
+    """Every label that has a test point or is predicted: its name, train points (-1 where not known), test points, and of each
+    model "... predicted" and "... hits", the points among whose first k it is, and is rightly."""
+    true = given.truth.label_counts()
+    found = {model: confusion(given.truth, given.first(model), [k]) for model in given.models}
+    seen = true > 0
+    for counts in found.values():
+        seen |= counts.predicted[0] > 0
+    labels, trained = np.flatnonzero(seen), np.full(true.size, -1) if given.label_counts is None else given.label_counts
+    table = {"label": labels, "name": [given.name(label) for label in labels]}
+    table |= {"train points": trained[labels], "test points": true[labels]}
+    for model, counts in found.items():
+        table |= {f"{model} predicted": counts.predicted[0][labels], f"{model} hits": counts.tp[0][labels]}
+    return pd.DataFrame(table)
+
+
+def by_point(given: Given, k: int, metrics: Sequence[str] = ()) -> pd.DataFrame:
+    """Every test point: its row, its text if points have one, how many labels it has, and of each model "... hits" among its
+    first k and its value of each metric, which has to be a mean over points."""
+    table = {"point": np.arange(given.truth.n_rows), **({"text": given.texts} if given.texts else {})}
+    table["labels"] = given.truth.sizes
+    asked = [metric_named(one_of("per_point", name, over_points())) for name in metrics]
+    options = Options(given.inverse_propensity, None, given.label_counts)
+    for model in given.models:
+        top = given.first(model)
+        table[f"{model} hits"] = given.truth.hits(np.ascontiguousarray(top.head(k).ids)).sum(axis=1)
+        if asked:
+            system = System(given.truth, top, np.array([k]), asked, options)
+            table |= {f"{model} {one.name}@{k}": system.units(one.name, 0, "")[0] for one in asked}
+    return pd.DataFrame(table)
+
+
+def over_points() -> list[str]:
+    """The metrics that are means over points."""
+    return [name for name, metric in METRICS.items() if metric.averages == "rows"]
+
+
+def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: int) -> pd.DataFrame:
+    """Of each two models: how many labels and points have more hits with the one, with the other, as many."""
+    rows = []
+    for one, other in itertools.combinations(given.models, 2):
+        for counted, table in (("labels", labels[labels["test points"] > 0]), ("points", points)):
+            d = (table[f"{one} hits"] - table[f"{other} hits"]).to_numpy()
+            rows.append((one, other, k, counted, int((d > 0).sum()), int((d < 0).sum()), int((d == 0).sum())))
+    return pd.DataFrame(rows, columns=["left", "right", "k", "counted", "more", "fewer", "as many"])
+
+
+_ABOUT = ("label", "name", "train points", "test points", "point", "text", "labels")
+
+
+def most_different(table: pd.DataFrame, one: str, other: str, most: int | None = 10) -> pd.DataFrame:
+    """The rows of a table by label or by point whose hits differ most between two models, ties to the first."""
+    hits = [f"{one} hits", f"{other} hits"]
+    distance = (table[hits[0]] - table[hits[1]]).abs()
+    keep = distance[distance > 0].sort_values(ascending=False, kind="stable").index[:most]
+    return table.loc[keep, [*(name for name in _ABOUT if name in table), *hits]].reset_index(drop=True)
+
+
+def with_labels(given: Given, points: pd.DataFrame, one: str, other: str, k: int) -> pd.DataFrame:
+    """Points, and which of their relevant labels only the one model has, only the other, neither: the first five of each."""
+    first, second = (given.first(model).ids[:, :k] for model in (one, other))
+    sets = {f"only {one}": [], f"only {other}": [], "neither": []}
+    for row in points["point"]:
+        relevant, a, b = (set(map(int, ids)) for ids in (labels_of(given.truth, row), first[row], second[row]))
+        for name, part in zip(sets, (relevant & a - b, relevant & b - a, relevant - a - b), strict=True):
+            shown = [given.name(label) for label in sorted(part)]
+            sets[name].append("; ".join(shown[:5]) + ("; ..." if len(shown) > 5 else ""))
+    return points.assign(**sets)
+
+
+# ---------------------------------------------------------------- over datasets
+
+
+def ranks(tables: dict[str, pd.DataFrame], metric: str, k: int) -> pd.DataFrame:
+    """The models' ranks on several datasets and their mean, 1 the best, ties sharing their mean: of models that all datasets
+    have, on datasets that have the metric at k. ``tables`` are those of :func:`metrics_and_pairs`."""
+    values = {name: table[(table["metric"] == metric) & (table["k"] == k)] for name, table in tables.items()}
+    values = {name: part.set_index("model")["value"] for name, part in values.items() if len(part)}
+    wide = pd.DataFrame(values).dropna()
+    placed = wide.rank(ascending=METRICS[metric].better == "lower", method="average")
+    placed["mean rank"] = placed.mean(axis=1)
+    return placed.sort_values("mean rank", kind="stable").rename_axis("model").reset_index()
+
+
+def ranks_over(
+    own: Mapping[str, pd.DataFrame], others: Sequence[tuple[str, pd.DataFrame]], wanted: Sequence[tuple[str, int]]
+) -> dict[str, pd.DataFrame]:
+    """Metric at k -> the models' ranks over this dataset and others: title -> metrics, and title and metrics of each other."""
+    collected = dict(own)
+    for title, table in others:
+        if title in collected:
+            raise ArgumentError("others", "must be reports of other datasets, each with its own title", repr(title))
+        collected[title] = table
+    placed = {f"{metric}@{k}": ranks(collected, metric, k) for metric, k in wanted}
+    found = {what: table for what, table in placed.items() if len(table) > 1 and table.shape[1] > 3}
+    if not found:
+        raise ArgumentError("others", "must share two models or more with this report, and a metric", sorted(collected))
+    return found
+
+
+def critical_difference(n_models: int, n_datasets: int) -> float:
+    """Nemenyi's: mean ranks further apart than this differ at 5 % (Demšar 2006, section 3.2.2); NaN for fewer datasets than
+    :data:`LEAST_DATASETS`, because its law is one of many.
+
+    >>> round(critical_difference(4, 14), 2), round(critical_difference(5, 30), 3)        # his examples: 1.25 with q = 2.569
+    (1.25, 1.114)
+    """
+    if n_datasets < LEAST_DATASETS:
+        return np.nan
+    from scipy import stats  # only here: it takes a second to import
+
+    q = float(stats.studentized_range.isf(LEVEL, n_models, np.inf)) / 2**0.5
+    return q * (n_models * (n_models + 1) / (6 * n_datasets)) ** 0.5
+
+
+def friedman(placed: pd.DataFrame) -> float:
+    """The p-value of Friedman's test that all models rank alike.
+
+    Under the hypothesis every order of a dataset's ranks is as likely as any other, so for few models and datasets the p-value
+    is counted: the share of all such orders whose rank sums are as far apart as those seen, or further. Where there are too
+    many (:data:`_EXACT_RANKINGS`) it is Iman and Davenport's F law, with tied ranks taken into account. NaN for fewer than two
+    models or datasets.
+
+    >>> alike = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
+    >>> friedman(alike)  # the second dataset repeats the first by a chance of one half
+    0.5
+    """
+    m, n = len(placed), placed.shape[1] - 2
+    if m < 2 or n < 2:
+        return np.nan
+    # Mean ranks are halves at most: doubled, less their mean, they are whole numbers, and their sums exact.
+    ranked = np.rint(2 * placed.drop(columns=["model", "mean rank"]).to_numpy(float).T).astype(np.int64) - (m + 1)
+    seen, possible = int((ranked.sum(axis=0) ** 2).sum()), int((ranked**2).sum())
+    counted = _as_far_apart(ranked, seen)
+    if counted is not None:
+        return counted
+    if seen == n * possible:
+        # All datasets rank alike, for which the F law has 0: each but the first repeats one of the orders there are.
+        ties = np.unique(ranked[0], return_counts=True)[1].tolist()
+        return (math.factorial(m) / math.prod(map(math.factorial, ties))) ** (1 - n)
+    chi = (m - 1) * seen / possible
+    return float(special.fdtrc(m - 1, (m - 1) * (n - 1), (n - 1) * chi / (n * (m - 1) - chi)))
+
+
+def _as_far_apart(ranked: np.ndarray, seen: int) -> float | None:
+    """The share of all orders within rows whose column sums have a sum of squares of ``seen`` or more; None for too many."""
+    m = ranked.shape[1]
+    if m > _EXACT_MODELS:
+        return None
+    sums, shares = np.sort(ranked[:1], axis=1), np.ones(1)
+    for row in ranked[1:]:
+        orders = np.array(sorted(set(itertools.permutations(row.tolist()))))
+        if len(sums) * len(orders) > _EXACT_RANKINGS:
+            return None
+        reached = np.sort((sums[:, None] + orders).reshape(-1, m), axis=1)
+        sums, which = np.unique(reached, axis=0, return_inverse=True)
+        shares = np.bincount(which.ravel(), np.repeat(shares / len(orders), len(orders)))
+    return float(min(1.0, shares[(sums**2).sum(axis=1) >= seen].sum()))

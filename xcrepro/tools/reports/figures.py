@@ -1,0 +1,239 @@
+"""The figures of a report, each of a table of :mod:`~xcrepro.tools.reports.compute`, in percent (:func:`in_percent`)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from xcrepro.repro import figures, looks
+from xcrepro.repro.looks import Look
+from xcrepro.tools.reports import compute
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Looks = Mapping[str, Look]
+"""Model -> its look, the same in all figures of a report."""
+PANELS = 3  # in a row
+FEW = 20
+"""Pairs below which a bin of a reliability diagram is not drawn, unless no bin has as many."""
+_SPREAD = 0.72  # of the room of a place on an axis that its models take together
+
+
+def in_percent(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table with some fractions as percent."""
+    return table.assign(**{name: 100 * table[name] for name in columns})
+
+
+def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]]) -> Figure:
+    """Metrics of all models with their intervals, a panel a metric."""
+    models = list(table["model"].unique())
+    with _a_panel_a_metric(table, wanted, [plain(name) for name in models]) as (fig, panels):
+        for panel, part in panels:
+            for _, row in part.iterrows():
+                own = look[row["model"]]
+                _interval(panel, row, models.index(row["model"]), color=own.colour, marker=own.marker)
+        looks.title(fig, "Metrics and their intervals, percent")
+    return fig
+
+
+@contextlib.contextmanager
+def _a_panel_a_metric(
+    table: pd.DataFrame, wanted: Sequence[tuple[str, int]], names: Sequence[str]
+) -> Iterator[tuple[Figure, list[tuple]]]:
+    """The figure, and each metric's panel with its rows of the table; places on the y axis have names, the first at the top."""
+    rows, cols = -(-len(wanted) // PANELS), min(len(wanted), PANELS)
+    height = rows * (0.75 + 0.22 * len(names))
+    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, squeeze=False, sharey=True) as (fig, axes):
+        parts = [table[(table["metric"] == metric) & (table["k"] == k)] for metric, k in wanted]
+        yield fig, list(zip(axes.flat, parts, strict=False))
+        for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
+            panel.set(title=f"{metric}@{k}")
+            figures.draws(panel, x="value")
+        for panel in axes.flat[len(wanted) :]:
+            panel.set_visible(False)
+        for panel in axes[:, 0]:
+            _name_rows(panel, names)
+
+
+def _interval(panel, row: pd.Series, at: float, **marker) -> None:
+    """A value and its interval along x."""
+    if not np.isnan(row["low"]):
+        _ends(panel.hlines, at, row["low"], row["high"], marker["color"], 1.2)
+    panel.plot([row["value"]], [at], linestyle="none", **marker)
+
+
+def _ends(lines, at, low, high, colour: str, width: float = 0.8) -> None:
+    """Intervals as thin lines."""
+    lines(at, low, high, color=colour, linewidth=width, label="_guide interval")
+
+
+def _name_rows(panel, names: Sequence[str]) -> None:
+    panel.set_yticks(range(len(names)), names)
+    panel.set_ylim(len(names) - 0.5, -0.5)
+
+
+def plain(name: str, most: int = 28) -> str:
+    """A foreign name for a figure: no mathematics, one line, cut where it is long.
+
+    >>> plain("a $x$\\nb"), len(plain("x" * 99))
+    ('a \\\\$x\\\\$ b', 28)
+    """
+    text = " ".join(name.split())
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15) -> Figure:
+    """Differences of all pairs of models with their intervals, a panel a metric; filled where clear."""
+    names = list(table[["left", "right"]].drop_duplicates().itertuples(index=False, name=None))[:most]
+    shown = [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names]
+    with _a_panel_a_metric(table, wanted, shown) as (fig, panels):
+        for panel, part in panels:
+            panel.axvline(0, color=looks.GREY, linewidth=0.8, label="_guide none")
+            for _, row in part.iterrows():
+                if (row["left"], row["right"]) not in names:
+                    continue
+                at = names.index((row["left"], row["right"]))
+                face = looks.INK if row["p"] < compute.LEVEL else looks.WHITE
+                _interval(panel, row, at, color=looks.INK, marker="o", markerfacecolor=face)
+        looks.title(fig, "Differences and their intervals, points; filled: clear after Holm's correction")
+    return fig
+
+
+def _side_by_side(n: int) -> np.ndarray:
+    """Where n models stand around a place of the axis."""
+    return (np.arange(n) - (n - 1) / 2) * _SPREAD / n
+
+
+def bins(table: pd.DataFrame, look: Looks, k: int) -> Figure:
+    """Macro-F1 by bin of train frequency, below each bin's ceiling."""
+    part = table[table["k"] == k]
+    models, names = list(part["model"].unique()), list(part["bin"].unique())
+    with figures.new(looks.MEDIUM, 3.4) as (fig, panel):
+        for model, shift in zip(models, _side_by_side(len(models)), strict=True):
+            rows = part[part["model"] == model]
+            at = np.arange(len(rows)) + shift
+            panel.bar(at, rows["value"], _SPREAD / len(models), label=plain(model), **look[model].bar())
+            _ends(panel.vlines, at, rows["low"], rows["high"], looks.INK)
+        for at, name in enumerate(names):
+            row = part[part["bin"] == name].iloc[0]
+            dash = "-" if row["ceiling is"] == "exact" else ":"
+            panel.plot([at - 0.45, at + 0.45], [row["ceiling"]] * 2, color=looks.RUST, linestyle=dash, linewidth=1.5)
+        labels = [f"{name}\n{part[part['bin'] == name]['labels'].iloc[0]:,} labels" for name in names]
+        panel.set_xticks(range(len(names)), labels)
+        panel.set(xlabel="train points of the label", ylabel=f"macro-F1@{k}, %", ylim=(0, None))
+        figures.draws(panel, y=["value", "ceiling"])
+        looks.title(fig, "Macro-F1 by train frequency; level lines: the most that any predictions could have")
+        looks.legend(fig, panel, ncols=min(len(models), 4))
+    return fig
+
+
+def bands(table: pd.DataFrame, k: int) -> Figure:
+    """What each band of train frequency contributes to P@k and PSP@k, stacked."""
+    models, names = list(table["model"].unique()), list(table["band"].unique())
+    shades = np.linspace(0.15, 1.0, len(names))
+    with figures.new(looks.WIDE, 1.3 + 0.28 * len(models), ncols=2, sharey=True) as (fig, axes):
+        for panel, metric in zip(axes, ("P", "PSP"), strict=True):
+            left = np.zeros(len(models))
+            for name, shade in zip(names, shades, strict=True):
+                rows = table[table["band"] == name].set_index("model").reindex(models)
+                at = range(len(models))
+                panel.barh(
+                    at, rows[metric], 0.7, left=left, color=looks.TEAL, alpha=shade, edgecolor=looks.WHITE, label=name
+                )
+                left += rows[metric].to_numpy()
+            panel.set(xlabel=f"{metric}@{k}, %")
+            figures.draws(panel, x=metric)
+        _name_rows(axes[0], [plain(name) for name in models])
+        looks.title(fig, f"What labels of each train frequency contribute to P@{k} and PSP@{k}")
+        looks.legend(fig, axes[0], title="train points of the label")
+    return fig
+
+
+def reliability(table: pd.DataFrame, look: Looks, k: int, how: str = "isotonic regression") -> Figure:
+    """Reliability diagrams before and after calibration, a panel a model."""
+    models = list(table["model"].unique())
+    cols = 2 if len(models) == 4 else min(len(models), PANELS)
+    rows = -(-len(models) // cols)
+    size = {"width": looks.WIDE if cols > 1 else looks.NARROW / 1.6, "height": 0.7 + 2.6 * rows}
+    with figures.new(**size, ncols=cols, nrows=rows, squeeze=False, sharex=True, sharey=True) as (fig, axes):
+        for panel, model in zip(axes.flat, models, strict=False):
+            panel.plot([0, 1], [0, 1], color=looks.GREY, linewidth=0.8, linestyle=":", label="_guide perfect")
+            for state, face in (("before", look[model].colour), ("after", looks.WHITE)):
+                part = table[(table["model"] == model) & (table["state"] == state)]
+                part = part[part["count"] >= max(1, min(FEW, part["count"].max()))]
+                if state == "before":
+                    panel.vlines(part["confidence"], part["low"], part["high"], color=looks.GREY, linewidth=5, alpha=0.3,
+                                 label="_guide chance")  # fmt: skip
+                own = {"color": look[model].colour, "marker": look[model].marker, "markerfacecolor": face}
+                panel.plot(part["confidence"], part["accuracy"], linestyle="", label=state, **own)
+            panel.set(title=plain(model), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+            figures.draws(panel, x="confidence", y="accuracy")
+        looks.label_grid(axes, "mean score", "share of hits", len(models))
+        looks.title(fig, f"Reliability at {k}; filled: before, hollow: after {how}; pale: chance, for the filled")
+    return fig
+
+
+def calibration(table: pd.DataFrame, look: Looks, how: str = "isotonic regression") -> Figure:
+    """ECE against k before and after calibration."""
+    part = table[table["metric"] == "ECE"]
+    models = list(part["model"].unique())
+    with figures.new(looks.NARROW, 3.2) as (fig, panel):
+        for model in models:
+            line = look[model].line()
+            for state in compute.STATES:
+                rows = part[(part["model"] == model) & (part["state"] == state)].sort_values("k")
+                after = {"markerfacecolor": looks.WHITE, "linewidth": 0.8}
+                panel.plot(rows["k"], rows["value"], **line | ({"label": plain(model)} if state == "before" else after))
+                _ends(panel.vlines, rows["k"], rows["low"], rows["high"], line["color"])
+        panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None))
+        panel.set_xticks(sorted(part["k"].unique()))
+        figures.draws(panel, x="k", y="value")
+        looks.title(fig, f"Calibration error; filled: before, hollow: after {how}")
+        looks.legend(fig, panel, ncols=min(len(models), 4))
+    return fig
+
+
+def price(table: pd.DataFrame, look: Looks) -> Figure:
+    """P@k against coverage@k along beta."""
+    models, k = list(table["model"].unique()), table["k"].iloc[0]
+    with figures.new(looks.NARROW, 3.4) as (fig, panel):
+        for model in models:
+            rows, colour = table[table["model"] == model], look[model].colour
+            panel.plot(rows["Cov"], rows["P"], label=plain(model), **look[model].line())
+            _ends(panel.vlines, rows["Cov"], rows["P low"], rows["P high"], colour)
+            _ends(panel.hlines, rows["P"], rows["Cov low"], rows["Cov high"], colour)
+        panel.set(xlabel=f"coverage@{k}, %", ylabel=f"P@{k}, %")
+        figures.draws(panel, x="Cov", y="P")
+        looks.title(fig, "The price of coverage: beta from infinity (left) to 0")
+        looks.legend(fig, panel, ncols=min(len(models), 4))
+    return fig
+
+
+def ranks(placed: pd.DataFrame, look: Looks, what: str) -> Figure:
+    """A critical-difference diagram: mean ranks, and a bar over models that are nearer than the critical difference, if any."""
+    models, mean = list(placed["model"]), placed["mean rank"].to_numpy()
+    apart = compute.critical_difference(len(models), placed.shape[1] - 2)
+    with figures.new(looks.MEDIUM, 1.1 + 0.26 * len(models)) as (fig, panel):
+        for at, (model, rank) in enumerate(zip(models, mean, strict=True)):
+            panel.plot([rank], [at], marker=look[model].marker, color=look[model].colour, linestyle="none")
+        # Beside the ranks, a bar over each stretch of models that are nearer to each other than the critical difference.
+        ends = [] if np.isnan(apart) else [int(np.searchsorted(mean, rank + apart, side="right")) - 1 for rank in mean]
+        groups = [(at, end) for at, end in enumerate(ends) if end > at and (at == 0 or end > ends[at - 1])]
+        for place, (first, last) in enumerate(groups, start=1):
+            beside = mean[-1] + 0.06 * place * max(float(np.ptp(mean)), 0.5)
+            panel.vlines(
+                beside, first - 0.2, last + 0.2, color=looks.GREY, linestyle="-", linewidth=3, label="_guide group"
+            )
+        _name_rows(panel, [plain(name) for name in models])
+        panel.set(xlabel=f"mean rank in {what} over {placed.shape[1] - 2} datasets (1 is best)")
+        figures.draws(panel, x="mean rank")
+        few = f"Mean ranks; {placed.shape[1] - 2} datasets are too few for a critical difference"
+        grey = f"Grey: not told apart (critical difference {apart:.2f}, Nemenyi at 5 %)"
+        looks.title(fig, few if np.isnan(apart) else grey)
+    return fig

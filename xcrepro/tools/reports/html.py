@@ -1,0 +1,54 @@
+"""A report as one HTML file that asks for nothing else: styles, script and figures are inside."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+
+
+def one_line(text: str) -> str:
+    """A foreign text on one line, without control characters.
+
+    >>> one_line("a\\n  b\\x00\\u202ec")
+    'a bc'
+    """
+    kept = "".join(sign for sign in " ".join(str(text).split()) if unicodedata.category(sign) not in ("Cc", "Cf", "Cs"))
+    return kept.strip()
+
+
+def escape(text: str) -> str:
+    """Foreign text for an element or a quoted attribute.
+
+    >>> escape('<script>"&')
+    '&lt;script&gt;&quot;&amp;'
+    """
+    return html.escape(one_line(text))
+
+
+def style() -> str:
+    return (_HERE / "page.css").read_text(encoding="utf-8")
+
+
+def script() -> str:
+    return (_HERE / "page.js").read_text(encoding="utf-8")
+
+
+def page(title: str, body: str) -> str:
+    """The whole file around a body."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)}</title>\n"
+        f"<style>\nhtml {{ background: Canvas; }}\nbody {{ margin: 0; }}\n{style()}</style>\n</head>\n"
+        f"<body>\n{body}\n<script>\n{script()}</script>\n</body>\n</html>\n"
+    )
+
+
+def titled(title: str, *parts: str) -> str:
+    """A page of a heading and some parts."""
+    inside = "\n".join((f"<h1>{escape(title)}</h1>", *parts))
+    return page(title, f'<main class="xcrepro-report" lang="en">\n{inside}\n</main>')

@@ -1,0 +1,324 @@
+"""What the numbers of a report come to, in sentences made from them with their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from xcrepro.core.metrics.registry import metric_named
+from xcrepro.tools import diagnose
+from xcrepro.tools.reports import compute
+from xcrepro.tools.reports.compute import LEVEL
+
+
+def chance(p: float) -> str:
+    """A p-value in words.
+
+    >>> chance(0.00001), chance(0.0312), chance(float("nan"))
+    ('p < 0.001', 'p = 0.03', 'p not known')
+    """
+    if np.isnan(p):
+        return "p not known"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.1g}"
+
+
+def unit(metric: str) -> str:
+    """``"%"`` for fractions, else the metric's unit."""
+    found = metric_named(metric).unit
+    return "%" if found == "fraction" else found
+
+
+def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> str:
+    """A value as people read it: percent for fractions, two more digits for all else, without its unit.
+
+    >>> number(0.6123, "P"), number(1.23456, "NLL"), number(float("nan"), "P"), number(-0.0001, "P", sign=True)
+    ('61.2', '1.235', '-', '0.0')
+    """
+    if np.isnan(value):
+        return "-"
+    value, decimals = (100 * value, decimals) if unit(metric) == "%" else (value, decimals + 2)
+    text = f"{value:{'+' if sign else ''}.{decimals}f}"
+    return text.lstrip("+-") if not text.strip("+-0.") else text
+
+
+def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
+    """The model with the best value, the first of equal ones; empty where none is known."""
+    part = metrics[(metrics["metric"] == metric) & (metrics["k"] == k)].dropna(subset="value")
+    if not len(part):
+        return ""
+    at = part["value"].idxmin() if metric_named(metric).better == "lower" else part["value"].idxmax()
+    return str(part.loc[at, "model"])
+
+
+def turned(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Each difference seen from the other model."""
+    sides = {"left": pairs["right"], "right": pairs["left"]}
+    return pairs.assign(value=-pairs["value"], low=-pairs["high"], high=-pairs["low"], **sides)
+
+
+def against(pairs: pd.DataFrame, model: str, metric: str, k: int) -> pd.DataFrame:
+    """All others against one model: other, value (model less other), low, high, p, with runs stderr runs."""
+    part = pairs[(pairs["metric"] == metric) & (pairs["k"] == k)]
+    part = pd.concat([turned(part[part["right"] == model]), part[part["left"] == model]], ignore_index=True)
+    found = part.rename(columns={"right": "other"})
+    return found[[name for name in ("other", "value", "low", "high", "p", "stderr runs") if name in found]]
+
+
+def not_clearly_worse(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> set[str]:
+    """The best model, and those that chance may keep from being it."""
+    best = best_of(metrics, metric, k)
+    others = against(pairs, best, metric, k)
+    unclear = others[~(others["p"] < LEVEL)]["other"]
+    return {best, *unclear} - {""}
+
+
+def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str:
+    """Who leads a metric at k, with its interval, and whether by more than chance; empty where no value is known."""
+    best, what = best_of(metrics, metric, k), f"{metric}@{k}"
+    if not best:
+        return ""
+    row = metrics[(metrics["model"] == best) & (metrics["metric"] == metric) & (metrics["k"] == k)].iloc[0]
+    value = with_interval(row, metric)
+    if metrics["model"].nunique() == 1:
+        return f"{what} of {best} is {value}."
+    others = against(pairs, best, metric, k)
+    if not len(others):
+        return f"{best} has the best {what}, {value}; with so few points nobody can say whether by more than chance."
+    # The other that is hardest to tell from the best decides.
+    nearest = others.assign(unknown=others["p"].isna(), size=others["value"].abs())
+    nearest = nearest.sort_values(["unknown", "p", "size"], ascending=[False, False, True]).iloc[0]
+    sign, where = (-1, "below") if metric_named(metric).better == "lower" else (1, "above")
+    low, high = sorted((sign * nearest["low"], sign * nearest["high"]))
+    apart, *ends = (number(value, metric) for value in (sign * nearest["value"], low, high))
+    away = f"{apart} {unit(metric).replace('%', 'points')} [{ends[0]}, {ends[1]}]"
+    # The reader is told of which errors this is.
+    said = chance(nearest["p"]) + ", over test points"
+    if "stderr runs" in pairs:
+        said += " alone" if np.isnan(nearest["stderr runs"]) else " and seeds"
+    if nearest["p"] < LEVEL:
+        return f"{best} leads {what} with {value}: {away} {where} {nearest['other']} ({said})."
+    why = "which chance may explain" if not np.isnan(nearest["p"]) else "with an error that is not known"
+    if low > 0 and not np.isnan(nearest["p"]):
+        why = "not clear after Holm's correction"
+    return f"No clear leader in {what}: {best} ({value}) is {away} {where} {nearest['other']}, {why} ({said})."
+
+
+def with_interval(row: pd.Series, metric: str) -> str:
+    """``61.2 % [60.1, 62.3]``; an interval that begins at 0 says only what the value is at most."""
+    text = f"{number(row['value'], metric)} {unit(metric)}"
+    return text if np.isnan(row["low"]) else f"{text} [{ends(row['low'], row['high'], metric)}]"
+
+
+def ends(low: float, high: float, metric: str, between: str = ", ") -> str:
+    """``60.1, 62.3``; of an interval that begins at 0, which is below what can be told from nothing, ``at most 0.02``."""
+    if float(number(low, metric)) == 0 <= low:
+        decimals = next((digits for digits in (1, 2, 3) if float(number(high, metric, digits))), 1)
+        return f"at most {number(high, metric, decimals)}"
+    return f"{number(low, metric)}{between}{number(high, metric)}"
+
+
+def seeds(metrics: pd.DataFrame, k: int) -> str:
+    """How much of the error of P@k the seeds make; empty where no model has several."""
+    part = metrics[(metrics["metric"] == "P") & (metrics["k"] == k) & (metrics["seeds"] > 1)]
+    points, runs = "stderr points", "stderr runs"
+    said = [
+        f"{row['model']} {with_interval(row, 'P')} over {row['seeds']} seeds, with a standard error of "
+        f"{number(row[points], 'P', 2)} points from the test points and {number(row[runs], 'P', 2)} from seeds"
+        for _, row in part.iterrows()
+        if not np.isnan(row["stderr"])
+    ]
+    return f"P@{k} of models with several seeds: {'; '.join(said)}." if said else ""
+
+
+def pairs_counted(pairs: pd.DataFrame) -> str:
+    """How many comparisons are clear."""
+    if not len(pairs):
+        return ""
+    clear = int((pairs["p"] < LEVEL).sum())
+    n = len(pairs[["left", "right"]].drop_duplicates())
+    many = "one pair" if n == 1 else f"{n} pairs"
+    of = f"Of {len(pairs)} comparisons ({many} of models, each metric and k)"
+    return f"{of}, {clear} are clear at {LEVEL:.0%} (Holm, over all of them together)."
+
+
+def t_tests(table: pd.DataFrame, k: int) -> str:
+    """What the macro t-test finds at k, and whether its p can be trusted."""
+    part = table[table["k"] == k]
+    if not len(part):
+        return ""
+    clear = part[part["p"] < LEVEL]
+    sides = [(r["left"], r["right"]) if r["value"] > 0 else (r["right"], r["left"]) for _, r in clear.iterrows()]
+    found = "clear for " + listed([f"{one} over {other}" for one, other in sides]) if sides else "no clear difference"
+    shared = int((part["shared"] > 3).sum())
+    doubt = "labels that occur on the same points differ in the same direction, so p is too small there"
+    doubt = f"; in {shared} of {len(part)} pairs of models, {doubt}" if shared else ""
+    return f"Macro-F1@{k} over labels: {found}{doubt}."
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """``a, b and c``; of many the first ones and how many more."""
+    names = list(names)
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else "none"
+
+
+def bins(table: pd.DataFrame, k: int) -> str:
+    """How near the best model comes to each bin's ceiling."""
+    part = table[table["k"] == k]
+    said = []
+    for name, rows in part.groupby("bin", sort=False):
+        best = rows.loc[rows["value"].idxmax()]
+        if best["ceiling"] > 0:
+            share = best["value"] / best["ceiling"]
+            more = "at least " if best["ceiling is"] == "bound" else ""
+            whose = f"{best['model']} with {more}{share:.0%}" if best["value"] > 0 else "0% whatever the model"
+            said.append(f"{name}: {whose}")
+    what = f"The best binned macro-F1@{k} as a share of what any predictions could have"
+    return f"{what}: {'; '.join(said)}." if said else ""
+
+
+def bands(table: pd.DataFrame, k: int) -> str:
+    """Where each model's hits lie: its largest band, and the share in labels with fewer than 10 train points, if there are."""
+    said = []
+    for model, rows in table.groupby("model", sort=False):
+        hits = rows["hits"].sum()
+        if hits:
+            rare = rows[rows["band"].isin(["0", "1-9"])]
+            most = rows.loc[rows["hits"].idxmax()]
+            there = rare["with a test point"].sum() > 0
+            twice = there and most["band"] in set(rare["band"])
+            parts = [] if twice else [f"{most['hits'] / hits:.0%} in {most['band']}"]
+            parts += [f"{rare['hits'].sum() / hits:.1%} in labels with fewer than 10"] if there else []
+            said.append(f"{model} {', '.join(parts)}")
+    return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
+
+
+_WITHOUT_NOISE = "Before calibration, without the noise of the hits"
+
+
+def calibration(table: pd.DataFrame, k: int, how: str = "isotonic regression") -> str:
+    """ECE before and after, of each model, and before without the noise of its hits; and what the same map does to NLL."""
+    words = {"ECE": f"ECE@{k} before and after {how}", "ECE corrected": _WITHOUT_NOISE}
+    sentences = []
+    for metric, what in words.items():
+        part = table[(table["metric"] == metric) & (table["k"] == k)]
+        said = []
+        for model, rows in part.groupby("model", sort=False):
+            states = [with_interval(row, metric) for _, row in rows.iterrows()]
+            said.append(f"{model} {' to '.join(states)}")
+        moved = _ways(table, k) if metric == "ECE" else ""
+        sentences += [f"{what}: {'; '.join(said)}{moved}."] if said else []
+    return " ".join(sentences)
+
+
+def _ways(table: pd.DataFrame, k: int) -> str:
+    """For how many models calibration lowers ECE, and whether it lowers NLL too: a map can do the one and not the other."""
+    wide = table[table["k"] == k].pivot_table(index="model", columns=["metric", "state"], values="value", sort=False)
+    if ("ECE", "after") not in wide or ("NLL", "after") not in wide:
+        return ""
+    parts = []
+    for metric in ("ECE", "NLL"):
+        change = (wide[metric]["after"] - wide[metric]["before"]).dropna()
+        lower, higher = change[change < -1e-12].index, change[change > 1e-12].index
+        text = f"{metric} falls for {len(lower)} of {len(change)} models"
+        parts.append(text + (f" and rises for {len(higher)} ({listed(higher, 10)})" if len(higher) else ""))
+    return f". In all, {parts[0]}, {'but' if 'rises' in parts[1] else 'and'} {parts[1]}"
+
+
+def reliability(table: pd.DataFrame, k: int) -> str:
+    """In which direction scores are off beyond chance, before calibration."""
+    said = []
+    for model, rows in table[table["state"] == "before"].groupby("model", sort=False):
+        filled = rows[rows["count"] > 0]
+        over, under = (filled["accuracy"] < filled["low"]).sum(), (filled["accuracy"] > filled["high"]).sum()
+        said.append(f"{model}: of {len(filled)} bins {over} too high, {under} too low")
+    return f"Scores at {k} beyond what chance explains (95 %): {'; '.join(said)}." if said else ""
+
+
+def price(table: pd.DataFrame) -> str:
+    """What coverage alone costs in precision."""
+    said = []
+    for model, rows in table.groupby("model", sort=False):
+        plain, greedy = rows[rows["beta"] == np.inf].iloc[0], rows[rows["beta"] == 0].iloc[0]
+        both = rows[(rows["P"] > plain["P"]) & (rows["Cov"] > plain["Cov"])].sort_values("P", ascending=False)
+        free = f" (with beta = {both['beta'].iloc[0]:g} both rise)" if len(both) else ""
+        cov, p = (number(greedy[name] - plain[name], "P", sign=True) for name in ("Cov", "P"))
+        said.append(f"{model} {cov} points of coverage, {p} points of precision{free}")
+    what = "Chosen for coverage alone (beta = 0) in place of the top"
+    found = f"{what} {table['k'].iloc[0]}: {'; '.join(said)}." if said else ""
+    return f"{found} Intervals are of values, not changes." if said else ""
+
+
+def won_and_lost(table: pd.DataFrame) -> str:
+    """On how many labels and points each two models differ."""
+    said = []
+    for (one, other), rows in table.groupby(["left", "right"], sort=False):
+        each = rows.to_dict("records")
+        parts = [f"{r['more'] + r['fewer']:,} {r['counted']} ({r['more']:,} to {r['fewer']:,})" for r in each]
+        said.append(f"{one} and {other} on {' and '.join(parts)}")
+    return f"More hits and fewer, model against other: {listed(said)}." if said else ""
+
+
+def ranks(placed: pd.DataFrame, what: str) -> str:
+    """Whether ranks over datasets tell the models apart."""
+    m, n = len(placed), placed.shape[1] - 2
+    if m < 2 or n < 2:
+        return ""
+    p, apart = compute.friedman(placed), compute.critical_difference(m, n)
+    mean = placed["mean rank"]
+    best, last = placed[mean == mean.min()]["model"], placed[mean == mean.max()]["model"]
+    if len(best) == m:
+        return f"Over {n} datasets all models have the same mean rank in {what}, {mean.min():.2f}, so none is the best."
+    share, are = ("share", "are") if len(best) > 1 else ("has", "is")
+    text = f"Over {n} datasets {listed(best, m)} {share} the best mean rank in {what}, {mean.min():.2f}; {listed(last, m)} "
+    text += f"{'are' if len(last) > 1 else 'is'} {mean.max() - mean.min():.2f} away"
+    if np.isnan(apart):
+        few = f"Datasets are too few for a critical difference, which needs {compute.LEAST_DATASETS}"
+        text += f". {few} (Friedman {chance(p)})."
+    else:
+        verdict = "more than" if mean.max() - mean.min() > apart else "within"
+        text += f", {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %; Friedman {chance(p)})."
+    if not p < LEVEL:
+        text += f" Chance explains ranks as far apart as these, so it is not known that {listed(best, m)} {are} better."
+    return f"{text} Ranks leave out by how much models differ."
+
+
+def printed(table: pd.DataFrame) -> str:
+    """How many of the printed values are in doubt."""
+    doubted = int(table.apply(lambda column: column.astype(str).str.contains("†")).to_numpy().sum())
+    rows = "One row is printed; of its" if len(table) == 1 else f"{len(table)} rows are printed; of their"
+    return f"{rows} values {doubted} {'is' if doubted == 1 else 'are'} in doubt."
+
+
+def reports_without(given, ks: Sequence[int]) -> list[str]:
+    """What the report lacks, and why."""
+    ds = given.dataset
+    own = [(model, top) for model, runs in given.runs.items() for top in runs.values()]
+    counted = {line: model for model, top in own for line in diagnose.counted(given.truth, top, ks, f"P@{min(ks)}")}
+    before = "The data are " if ds is not None and ds.comparable else "No printed results beside these: "
+    said = [] if ds is None else [f"{before}{note}." for note in ds.notes]
+    said += given.said
+    said += [line if "relevant label" in line else f"{model}: {line}" for line, model in counted.items()]
+    if given.label_counts is None:
+        said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
+    if given.truth.n_rows < compute.LEAST_ROWS:
+        few = f"with fewer than {compute.LEAST_ROWS} no interval or test is given"
+        said.append(f"{given.truth.n_rows} test points: {few}.")
+    with_scores = given.with_probabilities
+    without = [model for model in given.models if model not in with_scores]
+    if without:
+        of = " of those" if with_scores else ""
+        whose = f"The scores of {listed(without)} do not" if with_scores else "No model's scores"
+        said.append(f"{whose} all lie in [0, 1]: no calibration and no price of coverage{of}.")
+    few = [model for model in with_scores if given.first(model).k <= max(ks)]
+    if few:
+        why = f"{max(ks)} places or fewer were saved, so that there is nothing else to choose"
+        said.append(f"No price of coverage of {listed(few)}: {why}.")
+    several = [model for model, runs in given.runs.items() if len(runs) > 1]
+    if several:
+        what = "contributions, labels, points, calibration, coverage's price and the t-test show the first"
+        said.append(f"Of {listed(several)}, which has several seeds, {what}.")
+    return said

@@ -1,0 +1,189 @@
+"""Cut what is large into block files: a score matrix on disk or in memory, or what a model predicts."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from xcrepro.core.arguments import one_of, whole_number
+from xcrepro.core.data.stream import ROWS, blocks, paired
+from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import as_truth
+from xcrepro.tools.scale.blocks import SUFFIXES, write_block
+
+_DIGITS = 12  # of the first row, in a block's name
+
+
+def write_blocks(
+    truth,
+    predictions,
+    folder: str | os.PathLike,
+    rows: int = ROWS,
+    k: int = 100,
+    *,
+    format: str = "npz",
+    first_row: int = 0,
+) -> list[Path]:
+    """Cut truth and predictions into block files, of which no more than one is held.
+
+    Parameters
+    ----------
+    truth : path_like, sparse matrix or array_like, shape (n, L)
+        A file as :func:`xcrepro.data.blocks` streams it (of one with features, its labels), or a truth in memory.
+    predictions : path_like, TopK or sparse matrix, shape (n, L)
+        A score matrix likewise, or predictions in memory.
+    folder : path_like
+        Gets ``block-<first row>.<format>``; files that are there already are written anew.
+    rows : int
+        Of a block, 1 or more. 100,000 rows of five places are some 10 MB.
+    k : int
+        Places of a score matrix to keep, at least the largest k that will be asked for.
+    format : {"npz", "parquet", "zarr"}
+        The last two need ``pip install 'xcrepro[scale]'``.
+    first_row : int
+        The number of the first row, where these are part of more.
+
+    Returns
+    -------
+    list of Path
+        In order of the rows.
+
+    Raises
+    ------
+    DataMissing, DataError
+        For the files; with the row where truth and predictions do not have as many. What was written by then stays.
+    ArgumentError
+        For an argument, and scores that no ranking can have.
+    """
+    rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
+    names = tuple(_name(each, what) for each, what in ((truth, "truth"), (predictions, "predictions")))
+    parts = paired(_truths(truth, rows), _tops(predictions, rows, k), names)
+    return _written(((Y, scores.top) for Y, scores in parts), folder, format, first_row)
+
+
+def predict_blocks(
+    model,
+    X,
+    Y,
+    folder: str | os.PathLike,
+    rows: int = ROWS,
+    k: int = 5,
+    *,
+    format: str = "npz",
+    first_row: int = 0,
+    **options,
+) -> list[Path]:
+    """Predict points block by block, into block files: features may be larger than memory, predictions never are held.
+
+    Parameters
+    ----------
+    model : Model
+        Fitted: any of :mod:`xcrepro.models`, or what has ``predict(X, k)`` that returns a TopK.
+    X : path_like or sparse matrix, shape (n, D)
+        Features, or a file of them; of one with labels beside them, these are the truth, and ``Y`` is None.
+    Y : path_like, sparse matrix or None
+        Truth.
+    folder, rows, format, first_row
+        As for :func:`write_blocks`.
+    k : int
+        Places to predict.
+    **options
+        Of the model's ``predict``, such as ``weights`` of a PLT.
+
+    Returns
+    -------
+    list of Path
+
+    Raises
+    ------
+    DataMissing, DataError, ArgumentError
+        As :func:`write_blocks` says.
+    """
+    rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
+    if Y is None:
+        pairs = _matrices(X, rows, "X")
+    else:
+        names = tuple(_name(each, what) for each, what in ((X, "X"), (Y, "Y")))
+        pairs = paired((_only(part, X, 0) for part in _matrices(X, rows, "X")), _truths(Y, rows), names)
+    return _written(_predicted(model, pairs, k, options), folder, format, first_row)
+
+
+def _predicted(model, pairs: Iterable, k: int, options: dict) -> Iterator[tuple]:
+    """(truth, predictions) of pairs of features and truth."""
+    for found in pairs:
+        if not isinstance(found, tuple):
+            raise ArgumentError("Y", "must be given for features alone", None)
+        features, truth = found
+        yield truth, model.predict(features, k, **options)
+
+
+def _written(parts: Iterable[tuple], folder: str | os.PathLike, format: str, first_row: int) -> list[Path]:
+    """A file for each (truth, predictions)."""
+    one_of("format", format, tuple(suffix[1:] for suffix in SUFFIXES))
+    row, written = whole_number("first_row", first_row), []
+    for Y, top in parts:
+        written.append(write_block(Path(folder) / f"block-{row:0{_DIGITS}d}.{format}", Y, top, row))
+        row += len(top)
+    return written
+
+
+def _name(given, what: str) -> str:
+    return os.fspath(given) if isinstance(given, (str, os.PathLike)) else what
+
+
+def _matrices(given, rows: int, name: str) -> Iterator:
+    """What is on disk or in memory, cut."""
+    if isinstance(given, (str, os.PathLike)):
+        return blocks(given, rows)
+    if not hasattr(given, "shape"):
+        raise ArgumentError(name, "must be a path, a matrix, or predictions", type(given).__name__)
+    return (given[lo : lo + rows] for lo in range(0, given.shape[0], rows))
+
+
+def _only(part, given, which: int):
+    """Of a pair of features and labels, one."""
+    return part[which] if isinstance(part, tuple) else part
+
+
+def _truths(given, rows: int) -> Iterable:
+    if isinstance(given, (str, os.PathLike)):
+        parts = (_only(part, given, 1) for part in blocks(given, rows))
+        return (_positive(given, part) for part in parts)
+    Y = as_truth(given).to_csr()
+    return _matrices(Y, rows, "truth")
+
+
+def _positive(path, Y):
+    """Labels: a value above 0 is one, a stored 0 is none."""
+    if Y.nnz and Y.data.min() < 0:
+        raise DataError(path, f"the label value {Y.data.min():g}", "1, or another value above 0")
+    return Y
+
+
+class _Top:
+    """Predictions, and how many rows they have."""
+
+    def __init__(self, top: TopK) -> None:
+        self.top, self.shape = top, (len(top), top.n_labels)
+
+
+def _tops(given, rows: int, k: int) -> Iterator[_Top]:
+    if isinstance(given, TopK):
+        return (_Top(given.rows(slice(lo, lo + rows)).head(k)) for lo in range(0, len(given), rows))
+    parts = _matrices(given, rows, "predictions")
+    first = itertools.count(0, rows)
+    return (_Top(_ranked(given, part, k, next(first))) for part in parts)
+
+
+def _ranked(given, scores, k: int, first: int) -> TopK:
+    if isinstance(scores, tuple):
+        raise DataError(given, "features and labels", "a score matrix, with a header of two numbers")
+    try:
+        return TopK.from_scores(scores, k)
+    except ArgumentError as error:
+        if not isinstance(given, (str, os.PathLike)):
+            raise
+        raise DataError(given, f"{error.got}, rows counted from row {first}", f"scores, which {error.rule}") from None
