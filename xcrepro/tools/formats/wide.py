@@ -48,7 +48,7 @@ def holds(head: bytes) -> tuple[str, ...]:
 def _look(head: bytes) -> list[list[str]] | None:
     """The cells of labels in the first rows; None if it is no such table."""
     text = head.decode("utf-8", "replace")
-    lines = [line for line in text.split("\n")[:20] if line.strip()]
+    lines = [line for line in text.split("\n")[:20] if line.strip() and not line.startswith("# ")]
     if len(lines) < 1 or "\0" in text[:1000]:
         return None
     separator = _separator(lines[0])
