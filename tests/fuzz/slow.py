@@ -92,6 +92,7 @@ def row(line: bytes, labelled: bool, n_labels: int, n_ids: int) -> tuple[list[in
     tokens = [token for token in re.split(r"[ \t]", text) if token]
     labels: list[int] = []
     if labelled and text[:1] not in ("", " ", "\t") and not re.match(r"[0-9]+:", text):
+        tokens = [token for token in re.split(r"[ \t]", re.sub(r",[ \t]+", ",", text)) if token]
         labels = [identifier(label, n_labels) for label in tokens.pop(0).split(",")]
     entries = []
     for token in tokens:
@@ -185,6 +186,8 @@ def jsonl_labels(data: bytes) -> list:
     need(data != b"")
     rows = []
     for line in lines_of(data):
+        if not line.strip():
+            continue
         entry = as_json(line + b"\n")
         need(isinstance(entry, dict) and isinstance(entry.get("target_ind"), list))
         names = entry["target_ind"]
@@ -292,7 +295,7 @@ def finite(value: object) -> bool:
 def jsonl(data: bytes) -> list:
     """An object a row, as predictions."""
     found = []
-    texts = decoded(data)
+    texts = [text for text in decoded(data) if text.strip()]
     for row, text in enumerate(texts):
         record = as_json(text)
         need(isinstance(record, dict))
@@ -635,6 +638,7 @@ def arff(files: dict[str, bytes]) -> list:
         n = int(counted[1]) if counted else 0
         need(0 < abs(n) <= len(names))
         places = [*range(n)] if n > 0 else [*range(len(names) + n, len(names))]
+    need(not any(isinstance(attributes[place][1], ByPlace) for place in places))
     need(all(row[place] in (0, 1) for row in rows for place in places))
     others = [place for place in range(len(names)) if place not in places]
     X = [[(column, float(np.float32(row[at]))) for column, at in enumerate(others) if row[at]] for row in rows]
@@ -642,7 +646,13 @@ def arff(files: dict[str, bytes]) -> list:
     return [[len(rows), len(others)], [len(rows), len(places)], X, Y]
 
 
-WORD = r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^\s,{}'"%]+)"""
+WORD = r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?:\\.|[^\s,{}'"%\\])+)"""
+YES = ("true", "t", "yes", "y", "present", "relevant", "positive", "on")
+NO = ("false", "f", "no", "n", "absent", "irrelevant", "negative", "off")
+
+
+class ByPlace(dict):
+    """The values of an attribute that have nothing but their places for numbers; no label may be one."""
 
 
 def arff_words(text: str) -> list[tuple[str, bool]]:
@@ -654,7 +664,9 @@ def arff_words(text: str) -> list[tuple[str, bool]]:
         text = text[match.end() :]
         need(text != "" or not match[2])
         word = match[1]
-        found.append((re.sub(r"\\(.)", r"\1", word[1:-1]) if word[0] in "'\"" else word, match[2] == ","))
+        inside = word[1:-1] if word[0] in "'\"" else word
+        guarded = r"\\(.)" if inside != word else r"\\(['\"\\%,{} ])"
+        found.append((re.sub(guarded, r"\1", inside), match[2] == ","))
     return found
 
 
@@ -673,10 +685,13 @@ def arff_attribute(text: str) -> tuple[str, dict[str, float] | None]:
     if kind.startswith("{") and kind.endswith("}") and len(kind) > 1:
         values = arff_cells(kind[1:-1])
         need(bool(values) and len({*values}) == len(values))
+        said = [1.0 if value.lower() in YES else 0.0 if value.lower() in NO else -1.0 for value in values]
         try:
-            numbers = [real(value) for value in values]
+            numbers = said if sorted(said) in ([0.0], [1.0], [0.0, 1.0]) else [real(value) for value in values]
         except Refused:
-            numbers = [float(place) for place in range(len(values))]
+            if any(value.strip() != value for value in values):
+                raise NoJudgement from None
+            return name, ByPlace(zip(values, map(float, range(len(values))), strict=True))
         need(all(abs(number) < TOO_LARGE for number in numbers))
         return name, dict(zip(values, numbers, strict=True))
     need(kind.lower().split()[:1] in (["numeric"], ["real"], ["integer"]))
