@@ -82,8 +82,7 @@ audit-pdf: $(TESTED)  ## docs/audit.md as a paper in build/audit.pdf, where LaTe
 	$(PIP) -e '.[test,docs]'
 	$(BIN)/python -m docs.pdf
 
-release: $(TESTED)  ## what a release uploads, in build/release: the last commit with its RO-Crate; codecheck.yml anew
-	$(BIN)/python -m docs.release
+release: $(TESTED)  ## what a release uploads, in build/release: the last commit with its RO-Crate and codecheck.yml
 	$(BIN)/python -m docs.release build/release
 
 bench: $(TESTED)  ## our kernels beside the peers', as ratios
