@@ -209,7 +209,7 @@ def job(run: Run, home: Path, digest: str) -> children.Job:
     here = Path(__file__).parent
     variables = {
         "XCREPRO_DATA": str(home / "cache"),
-        "XCREPRO_REHEARSAL": str(home / "catalogue"),
+        "XCREPRO_REHEARSAL": str(home / "sizes.json"),
         "XCREPRO_FIGURES": stamps.short(root, place / "figures"),
         "XCREPRO_OWN": "1",
         "PYTHONPATH": os.pathsep.join([str(here / "hook"), str(root), os.environ.get("PYTHONPATH", "")]),
@@ -309,18 +309,9 @@ def report(path: Path, found: dict[str, tuple[str, str]], waiting: int) -> str:
 
 
 def use(home: Path) -> None:
-    """This process, and what it starts, on the rehearsal's catalogue and cache."""
+    """This process, and what it starts, on the rehearsal's stand-ins and cache."""
     os.environ["XCREPRO_DATA"] = str(home / "cache")
-    shapes = catalogue.shapes()
-    registry._FOLDER = catalogue.write(home / "catalogue", shapes)
-    forget()
-    catalogue.shapes = lambda: shapes  # of the published sizes, which are no longer those of the catalogue
-
-
-def forget() -> None:
-    """Let the catalogue be read anew."""
-    for cached in (registry.package, registry._known_names, registry._read):
-        cached.cache_clear()
+    catalogue.take(catalogue.write(home / "sizes.json", catalogue.shapes()))
 
 
 def main(arguments: list[str] | None = None) -> int:
