@@ -40,8 +40,9 @@ REFUSES = {
     "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
     "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
     "xcrepo/sample_score": "sample_score",
+    "beyond/judged": "must be 2 models or more",
 }
-"""Notebooks that are about something that few datasets have, and what of theirs is missing."""
+"""Notebooks that are about something that few data have, and the words with which they refuse others."""
 DEFAULT_MINUTES = 60
 
 
