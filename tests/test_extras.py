@@ -43,7 +43,7 @@ def four(root, tmp_path_factory):
             cwd=site,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=3600,
         )
         assert made.returncode == status, made.stdout + made.stderr
         return made.stdout + made.stderr

@@ -40,7 +40,7 @@ def state(
     blocks, ks, inverse_propensity, label_counts, metrics, engine, client, workers, resume, allow_repeats, progress
         As for :func:`evaluate`.
     **options
-        Of :class:`xcrepro.State`: ``samples``, ``n_rows``, ``folds``, ``exact``, ``bins``, ``beta``, ...
+        Of :class:`xcrepro.State`: ``samples``, ``bins``, ``beta``, ...
 
     Returns
     -------
@@ -88,7 +88,7 @@ def evaluate(blocks: Blocks, ks=KS, inverse_propensity=None, label_counts=None, 
     progress : bool
         A bar on stderr.
     **options
-        Of :class:`xcrepro.State`. ACE and smooth ECE stand on a grid unless ``exact=True``, as in State.
+        Of :class:`xcrepro.State`.
 
     Returns
     -------
