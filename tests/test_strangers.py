@@ -697,3 +697,17 @@ def test_ids_from_1_can_be_read(here):
     written(one_txt="2 3\n1:1 3:1\n2:1\n")
     assert main(["convert", "one.txt", "o.npz", "--as", "truth", "--one-based"]) == 0
     assert numbers("o.npz") == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_what_fasttexts_predict_returns():
+    found = ([["__label__b", "__label__a"], ["__label__c"], []], [np.array([0.9, 0.05]), np.array([0.4]), np.array([])])
+    top = xc.TopK.from_pairs(tuple(found), n_labels=3, label_names=["a", "b", "c"])
+    assert top.ids.tolist() == [[1, 0], [2, -1], [-1, -1]]
+    assert top.scores[:2, 0].tolist() == pytest.approx([0.9, 0.4])
+    assert xc.TopK.from_pairs([["b", "a"], []], n_labels=3, label_names=["a", "b", "c"]).ids.tolist() == [
+        [1, 0],
+        [-1, -1],
+    ]
+    for names in (None, ["a", "b"]):
+        with refused("rows"):
+            xc.TopK.from_pairs(tuple(found), n_labels=3, label_names=names)

@@ -154,7 +154,8 @@ def ranked(rows: list, width: int, k: int) -> list:
 
 def table(data: bytes) -> list[list[int]]:
     """Lines of whole numbers, all of one length; empty lines and comments left out."""
-    rows = [line.split() for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.split() and not line.startswith(b"#")]
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    rows = [line.split() for line in lines if line.split() and not line.startswith(b"#")]
     need(all(token.isdigit() and len(token) <= 18 for tokens in rows for token in tokens))
     need(len({len(tokens) for tokens in rows}) < 2)
     return [[int(token) for token in tokens] for tokens in rows]
