@@ -640,3 +640,74 @@ def test_a_file_without_header_is_named_with_what_reads_it(here, capsys):
         == 0
     )
     assert numbers("t.npz") == [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0]]
+
+
+# ---------------------------------------------------------------- plain mistakes, by name
+
+
+def test_a_truth_where_predictions_are_to_be_is_named(here):
+    rng = np.random.default_rng(0)
+    Y = csr_matrix((rng.random((60, 20)) < 0.2).astype(np.float32))
+    scores = rng.random((60, 20)).astype(np.float32)
+    truth, top = xc.TopK.from_scores(Y, 20), xc.TopK.from_scores(scores, 5)
+    kinds = {finding.kind for finding in xc.diagnose.check(Y, truth)}
+    assert "truth as predictions" in kinds
+    assert "exchanged" in {finding.kind for finding in xc.diagnose.check(top.to_csr(), truth)}
+    assert not {"exchanged", "truth as predictions"} & {finding.kind for finding in xc.diagnose.check(Y, top)}
+    every = xc.TopK.from_scores(np.ones((60, 20), np.float32), 5)  # a model that says nothing
+    assert not {"exchanged", "truth as predictions"} & {finding.kind for finding in xc.diagnose.check(Y, every)}
+
+
+def test_ids_that_were_saved_as_they_are_are_named(here):
+    ids = np.array([[3, 1], [0, 2], [5, -1]])
+    np.save("ids.npy", ids)
+    np.savez("both.npz", ids=ids, scores=np.ones((3, 2)))
+    for name in ("ids.npy", "both.npz"):
+        with damaged(name, match="from_ids"):
+            formats.read_predictions(name, n_labels=6, n_rows=3)
+    np.save("votes.npy", np.array([[3, 3], [0, 2], [5, 0]]))  # whole numbers that are scores of two labels
+    assert formats.read_predictions("votes.npy", n_labels=2).ids.tolist() == [[0, 1], [1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (["certainty", "54,2", "52,1", "-n", "9"], "54.2"),
+        (["certainty", "0.5", "150", "-n", "9"], "--fractions"),
+        (["fetch", "nosuch"], "xcrepro fetch --list"),
+        (["evaluate", "Y.npz", "P.npz", "--metrics", "PSP"], "--train-truth"),
+        (["convert", "one.txt", "o.npz", "--as", "truth"], "--one-based"),
+        (["evaluate", "tib.npz", "P.npz", "--split", "1"], "--split"),
+    ],
+)
+def test_hints_are_options_that_can_be_typed(here, capsys, argv, named):
+    save_npz("Y.npz", csr_matrix(np.eye(3, dtype=np.float32)))
+    xc.TopK.from_scores(np.eye(3), 2).save("P.npz")
+    save_npz("tib.npz", csr_matrix(np.eye(3, dtype=np.float32)))
+    written(one_txt="2 3\n1:1 3:1\n2:1\n")
+    assert main(argv) == 2
+    said = capsys.readouterr().err
+    assert named in said
+    assert not any(
+        python in said for python in ("one_based", "registry.", "help(", "one=1", "propensity.inverse", "_=")
+    )
+
+
+def test_ids_from_1_can_be_read(here):
+    written(one_txt="2 3\n1:1 3:1\n2:1\n")
+    assert main(["convert", "one.txt", "o.npz", "--as", "truth", "--one-based"]) == 0
+    assert numbers("o.npz") == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_what_fasttexts_predict_returns():
+    found = ([["__label__b", "__label__a"], ["__label__c"], []], [np.array([0.9, 0.05]), np.array([0.4]), np.array([])])
+    top = xc.TopK.from_pairs(tuple(found), n_labels=3, label_names=["a", "b", "c"])
+    assert top.ids.tolist() == [[1, 0], [2, -1], [-1, -1]]
+    assert top.scores[:2, 0].tolist() == pytest.approx([0.9, 0.4])
+    assert xc.TopK.from_pairs([["b", "a"], []], n_labels=3, label_names=["a", "b", "c"]).ids.tolist() == [
+        [1, 0],
+        [-1, -1],
+    ]
+    for names in (None, ["a", "b"]):
+        with refused("rows"):
+            xc.TopK.from_pairs(tuple(found), n_labels=3, label_names=names)

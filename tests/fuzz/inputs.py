@@ -232,6 +232,36 @@ def csv(rng: random.Random) -> bytes:
     return ("\n".join(map(separator.join, lines)) + "\n").encode()
 
 
+def fasttext(rng: random.Random) -> bytes:
+    """What fastText prints."""
+    rows = [" ".join(f"__label__{label} {_score(rng)}" for label in _labels(rng)) for _ in range(rng.randrange(1, 5))]
+    return ("\n".join(rows) + "\n").encode()
+
+
+def dictionary(rng: random.Random) -> bytes:
+    """pytrec_eval's and ranx's objects."""
+    table = {str(row): {str(label): _score(rng) for label in _labels(rng)} for row in range(rng.randrange(1, 4))}
+    return json.dumps(table, indent=rng.choice((None, 1))).encode()
+
+
+def wide(rng: random.Random) -> bytes:
+    """A column for each of twelve labels, by their ids; perhaps without a header."""
+    separator, header = rng.choice(",;\t "), rng.randrange(2)
+    names = [str(label) for label in rng.sample(range(12), 12)]
+    lines = [["row", *names]] if header and separator != " " else []
+    for row in range(rng.randrange(1, 4)):
+        lines.append([*([f"r{row}"] if lines else []), *(f"{abs(_score(rng)) + 0.5}" for _ in range(12))])
+    return ("\n".join(map(separator.join, lines)) + "\n").encode()
+
+
+def corpus(rng: random.Random) -> bytes:
+    """Annif's short texts, of both kinds."""
+    uris = [" ".join(f"<{label}>" for label in _labels(rng)) for _ in range(rng.randrange(1, 5))]
+    if rng.randrange(2):
+        return ("text,subject_uris\n" + "".join(f"a text,{each}\n" for each in uris)).encode()
+    return "".join(f"a text\t{each}\n" for each in uris).encode()
+
+
 def trec_run(rng: random.Random) -> bytes:
     """A run."""
     lines = [

@@ -154,7 +154,8 @@ def ranked(rows: list, width: int, k: int) -> list:
 
 def table(data: bytes) -> list[list[int]]:
     """Lines of whole numbers, all of one length; empty lines and comments left out."""
-    rows = [line.split() for line in data.split(b"\n") if line.split() and not line.startswith(b"#")]
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    rows = [line.split() for line in lines if line.split() and not line.startswith(b"#")]
     need(all(token.isdigit() and len(token) <= 18 for tokens in rows for token in tokens))
     need(len({len(tokens) for tokens in rows}) < 2)
     return [[int(token) for token in tokens] for tokens in rows]
@@ -268,6 +269,45 @@ def pairs(data: bytes) -> list:
     return of_scores(gathered(found, len(texts)))
 
 
+def fasttext(data: bytes) -> list:
+    """fastText's predictions, with scores or without."""
+    found = []
+    texts = decoded(data)
+    for row, text in enumerate(texts):
+        words = text.split()
+        bare = all(word.startswith("__label__") for word in words)
+        pairs = [(word, str(-1 - place)) for place, word in enumerate(words)]
+        if not bare:
+            need(len(words) % 2 == 0)
+            pairs = list(zip(words[::2], words[1::2], strict=True))
+        for word, score in pairs:
+            need(word.startswith("__label__"))
+            found.append((row, whole(word[9:]), real(score)))
+    return of_scores(gathered(found, len(texts)))
+
+
+def dictionary(data: bytes) -> list:
+    """An object of objects of numbers, rows 0 to n - 1."""
+
+    def once(pairs):
+        need(len(dict(pairs)) == len(pairs))
+        return dict(pairs)
+
+    need(data != b"")
+    try:
+        table = json.loads(data, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        raise Refused from None
+    need(isinstance(table, dict) and all(isinstance(labels, dict) for labels in table.values()))
+    need({whole(row) for row in table} == {*range(len(table))})
+    found = []
+    for row, labels in table.items():
+        for label, score in labels.items():
+            need(finite(score))
+            found.append((whole(row), whole(label), float(score)))
+    return of_scores(gathered(found, len(table)))
+
+
 def lists(data: bytes) -> list:
     """One JSON list of lists, as predictions."""
     need(data != b"")
@@ -338,7 +378,7 @@ def csv(data: bytes, score: str = "score") -> list:
 
 def columns(data: bytes, n: int, value: int) -> list[tuple[int, int, float]]:
     """(row, label, number) of a TREC file, whose lines have so many columns, the number in this one."""
-    lines = [text.split() for text in decoded(data) if text.split()]
+    lines = [text.split() for text in decoded(data) if text.split() and not text.split()[0].startswith("#")]
     need(all(len(cells) == n for cells in lines))
     return [(whole(cells[0]), whole(cells[2]), real(cells[value])) for cells in lines]
 

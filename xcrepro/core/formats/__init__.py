@@ -133,6 +133,8 @@ def detect(path: str | os.PathLike) -> Format:
             found = [get("xc")]
         if not found:
             do = "Save a matrix with scipy.sparse.save_npz, or predictions with TopK.save"
+            if any(array in arrays for array in ("ids", "indices", "labels", "preds", "topk")):
+                do = "Of labels that are ranked, TopK.from_ids(ids, scores, n_labels=L).save(path) makes a file that is known"
             raise DataError(path, f"the arrays {', '.join(sorted(arrays)) or 'none'}", "those of a known .npz", do=do)
         return found[0]
     head = head_of(path)
