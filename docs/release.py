@@ -1,7 +1,7 @@
 """What a release takes along, made from the manifest: ``codecheck.yml``, an RO-Crate, and Zenodo's description.
 
-``python -m docs.release DIR`` writes into DIR what is uploaded: the last commit as a zip file with ``codecheck.yml`` and the crate
-in it, ``.zenodo.json`` and the digests. It uploads nothing.
+``python -m docs.release DIR`` writes into DIR what is uploaded: the last commit as a zip file with ``codecheck.yml`` and the
+crate in it, ``.zenodo.json`` and the digests. It uploads nothing.
 """
 
 from __future__ import annotations
@@ -231,9 +231,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m docs.release", description="Make what a release takes along; nothing is uploaded."
     )
-    parser.add_argument(
-        "out", type=Path, help="write the archive with its crate here"
-    )
+    parser.add_argument("out", type=Path, help="write the archive with its crate here")
     arguments = parser.parse_args(argv)
     root = project_root()
     try:

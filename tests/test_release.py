@@ -15,8 +15,9 @@ import pytest
 import yaml
 
 from docs import pdf, release
+from maintenance import environment
 from xcrepro.core.errors import DataMissing
-from xcrepro.repro import certificate, environment, manifest
+from xcrepro.repro import certificate, manifest
 
 
 def test_codecheck_lists_every_file_that_notebooks_make(root):

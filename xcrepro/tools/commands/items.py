@@ -67,12 +67,6 @@ def add(command) -> None:
     _jobs(sub)
 
     sub = command(
-        "check", _check, "whether all items still make what is committed, and what committed notebooks must be"
-    )
-    _jobs(sub)
-    sub.add_argument("--long", action="store_true", help="also items that take long")
-
-    sub = command(
         "certify",
         _certify,
         "run all notebooks of the last commit from empty caches, and write a certificate of how many files come out the same",
@@ -237,19 +231,6 @@ def _accept(arguments) -> int:
         print(f"{lesson.name}  {fault or 'accepted'}", flush=True)
         ok &= not fault
     return 0 if ok else 1
-
-
-def _check(arguments) -> int:
-    from xcrepro.repro import guard, runner
-
-    report = runner.run(None, jobs=arguments.jobs, long=arguments.long)
-    faults = guard.project()
-    for name, problems in faults.items():
-        for problem in problems:
-            print(f"{name}: {problem}")
-    if not faults:
-        print("notebooks: nothing to mend")
-    return 0 if report.ok and not faults else 1
 
 
 def _certify(arguments) -> int:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from xcrepro.repro import environment
+from maintenance import environment
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def pyproject(root):
 
 def test_environment_yml_is_what_pyproject_makes(root, pyproject):
     made = environment.environment_yml(pyproject)
-    assert (root / "environment.yml").read_text() == made, "run `python -m xcrepro.repro.environment`"
+    assert (root / "environment.yml").read_text() == made, "run `python -m maintenance.environment`"
 
 
 def version(text: str) -> tuple[int, ...]:

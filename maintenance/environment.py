@@ -41,7 +41,7 @@ def environment_yml(pyproject: Path) -> str:
     conda = [f"{name}{rule}" for name, rule in rules.items() if name not in _BY_PIP]
     pip = [f"{name}{rule}" for name, rule in rules.items() if name in _BY_PIP]
     lines = [
-        "# Generated from pyproject.toml by `python -m xcrepro.repro.environment`; change that file, not this one.",
+        "# Generated from pyproject.toml by `python -m maintenance.environment`; change that file, not this one.",
         "name: xcrepro",
         "channels: [conda-forge, nodefaults]",
         "dependencies:",

@@ -14,7 +14,7 @@ from xcrepro.repro.inputs import stored, trained
 
 def main(arguments: list[str] | None = None) -> int:
     """Train anew what notebooks read of models, compare it with what is stored, and bring that up to date."""
-    parser = argparse.ArgumentParser("python -m xcrepro.tools.commands.train", description=main.__doc__)
+    parser = argparse.ArgumentParser("python -m maintenance.train", description=main.__doc__)
     parser.add_argument("items", nargs="*", help="only what these notebooks read; by default all")
     parser.add_argument("--jobs", type=int, help="notebooks at once, by default one a core")
     parser.add_argument(

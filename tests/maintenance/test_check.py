@@ -7,10 +7,11 @@ import json
 import nbformat
 import pytest
 
+from maintenance import check
 from tests.refused import damaged
 from tests.repro.conftest import code, markdown
 from xcrepro.__main__ import main
-from xcrepro.repro import guard, manifest, notebooks, tidy
+from xcrepro.repro import manifest, notebooks, tidy
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
 
@@ -44,7 +45,7 @@ def good(project):
 
     def save(notebook: dict, tidied: bool = True) -> list[str]:
         path.write_text(tidy.tidied(notebook, path) if tidied else json.dumps(notebook))
-        return guard.problems(path, manifest.load()["demo/one"])
+        return check.problems(path, manifest.load()["demo/one"])
 
     notebook = project.notebook(*cells)
     assert save(notebook) == []
@@ -175,12 +176,12 @@ def test_planted_faults_that_tidying_would_hide(good, plant, message):
 
 def test_the_project_as_a_whole(good, capsys):
     _, _, project = good
-    assert guard.project() == {}
+    assert check.project() == {}
     project.figure("demo/gone.csv", "a\n1\n")
     project.figure("demo/onecsv.png", "png")
     path = project.root / "notebooks/demo/one.ipynb"
     path.with_name("loose.ipynb").write_text(path.read_text())
-    found = guard.project()
+    found = check.project()
     assert found["figures/demo/gone.csv"] == ["no item of manifest.toml has this file"]
     assert found["figures/demo/onecsv.png"] == ["no item of manifest.toml has this file"]
     assert found["notebooks/demo/loose.ipynb"] == ["no item of manifest.toml uses it"]
@@ -188,13 +189,13 @@ def test_the_project_as_a_whole(good, capsys):
 
 def test_a_lesson_has_no_parameters(project):
     """A notebook in the folder ``course`` is no item; all else that is said of notebooks holds for it."""
-    path = project.root / "notebooks" / guard.LESSONS / "01_one.ipynb"
+    path = project.root / "notebooks" / manifest.LESSONS / "01_one.ipynb"
     path.parent.mkdir()
 
     def save(lines: int, outputs=()) -> dict:
         cell = project.code("\n".join(["x = 1"] * lines), count=1, outputs=list(outputs))
         path.write_text(tidy.tidied(project.notebook(project.markdown("# Lesson 1: One"), cell)))
-        return guard.project()
+        return check.project()
 
     assert save(40) == {}
     assert "41 lines" in save(41)["notebooks/course/01_one.ipynb"][0]
@@ -291,3 +292,11 @@ def test_parameters_of_a_notebook(project):
         "rate": -0.5,
         "folder": None,
     }
+
+
+def test_check_says_what_is_wrong(project, capsys):
+    assert check.main([]) == 0
+    assert "nothing to mend" in capsys.readouterr().out
+    project.figure("demo/gone.csv", "a\n1\n")
+    assert check.main([]) == 1
+    assert "figures/demo/gone.csv: " in capsys.readouterr().out

@@ -1,23 +1,27 @@
-"""What a committed notebook must be, beyond that its outputs come out again (nbval looks at those)."""
+"""What a committed notebook must be, beyond that its outputs come out again (nbval looks at those).
+
+``python -m maintenance.check`` says whether all items still make what is committed, and what committed notebooks must be.
+"""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import fnmatch
 import os
 import re
+import sys
 from pathlib import Path
 
 from xcrepro.core import paths
 from xcrepro.core.errors import XCError
-from xcrepro.repro import manifest, notebooks, recording, tidy
+from xcrepro.repro import manifest, notebooks, recording, runner, tidy
+from xcrepro.repro.manifest import LESSONS
 
 MAX_BYTES = 200_000
 MAX_LINES = 40
 """Of a cell: a short function and what calls it stand in the notebook, where a reader sees and changes them."""
 MASTER = "00_regenerate_all.ipynb"
-LESSONS = "course"
-"""The folder of notebooks that are lessons: no items, so they have no parameters and take the words they need."""
 _INSTALL = re.compile(
     r"^\s*(!|%pip|%conda|%mamba|%%bash|%%sh|%system)|\bpip3?\s+install\b|\bconda\s+install\b", re.MULTILINE
 )
@@ -217,3 +221,23 @@ def project() -> dict[str, list[str]]:
         report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this file"]
     report |= recording.problems(entries, root)
     return {name: found for name, found in report.items() if found}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 where all items make what is committed and nothing is to be mended, else 1."""
+    parser = argparse.ArgumentParser("python -m maintenance.check", description=main.__doc__)
+    parser.add_argument("--jobs", type=int, help="notebooks at once, by default one a core")
+    parser.add_argument("--long", action="store_true", help="also items that take long")
+    chosen = parser.parse_args(argv)
+    report = runner.run(None, jobs=chosen.jobs, long=chosen.long)
+    faults = project()
+    for name, found in faults.items():
+        for problem in found:
+            print(f"{name}: {problem}")
+    if not faults:
+        print("notebooks: nothing to mend")
+    return 0 if report.ok and not faults else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
