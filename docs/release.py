@@ -27,7 +27,6 @@ _KINDS = {
     ".csv": "text/csv",
     ".png": "image/png",
     ".svg": "image/svg+xml",
-    ".tex": "application/x-tex",
     ".md": "text/markdown",
 }
 
