@@ -171,12 +171,12 @@ def test_how_much_is_reproduced(root):
 
 
 def test_how_long_the_run_takes(root):
-    """The manifest has the seconds on one core of every notebook that takes more than 30: the time lies between two sums."""
+    """The manifest has the seconds on one core of every notebook that takes more than 15: the time lies between two sums."""
     items = tomllib.loads((root / "notebooks/manifest.toml").read_text(encoding="utf-8"))
     usual = [entry for entry in items.values() if not entry.get("long")]
     least = sum(entry.get("seconds", 0) for entry in usual) / 60
-    most = sum(entry.get("seconds", 30) for entry in usual) / 60
+    most = sum(entry.get("seconds", 15) for entry in usual) / 60
     for page in ("README.md", "docs/rerun.md"):
         ((low, high),) = re.findall(r"(\d+) to (\d+) minutes on one core", (root / page).read_text(encoding="utf-8"))
-        assert abs(int(low) - least) <= 3, (page, least)
-        assert abs(int(high) - most) <= 3, (page, most)
+        assert abs(int(low) - least) <= 1, (page, least)
+        assert abs(int(high) - most) <= 1, (page, most)
