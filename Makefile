@@ -42,7 +42,7 @@ test: $(TESTED) lint  ## unit tests, doctests, and the outputs of every notebook
 	@# a notebook's cells belong to one worker; its figures go where they change nothing that is committed
 	@# a few models are trained all the same, others at each commit, and must give what is stored
 	rm -rf build/confirm
-	$(if $(LONG),XCREPRO_LONG=1 )XCREPRO_CONFIRM=some XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env notebooks
+	$(if $(LONG),XCREPRO_LONG=1 )XCREPRO_CONFIRM=some XCREPRO_FIGURES=build/nbval $(BIN)/python -m pytest -n 2 --dist loadfile --nbval --nbval-current-env --nbval-kernel-startup-timeout 900 notebooks
 
 test-core: $(TESTED)  ## the core and the models with their tests and doctests: about two minutes once compiled
 	$(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval tests/core tests/models xcrepro/core xcrepro/models

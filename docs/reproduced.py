@@ -2,8 +2,8 @@
 
 ``notebooks/reproduced.csv`` has a row for each: document, kind (``figure`` or ``table``; ``text`` for theorems, equations and
 sections, ``beyond`` for questions of the project's own, neither of which is counted), name, shows, items (separated by
-spaces, the one that computes most first), extent (a key of :data:`EXTENTS`; empty for ``beyond``) and why it is not whole.
-What an item rests on stands in its committed notebook and nowhere else, so the page takes it from there.
+spaces, the one that computes most first), extent (a key of :data:`EXTENTS`; empty for ``beyond``) and what is missing
+or different. What an item rests on stands in its committed notebook and nowhere else, so the page takes it from there.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from xcrepro.repro.manifest import Entry
 
 LISTING = "notebooks/reproduced.csv"
 EXTENTS = {
-    "whole": "every curve, row and panel is computed by the document's method, on its data or, where it is not about one "
-    "dataset, on other real data.",
-    "in part": "some of it is computed, or its method runs on other data; what is missing or different is beside it.",
-    "analogue": "another method on other data shows whether the same happens there.",
+    "in full": "every curve, row and panel, on the document's own data, or by arithmetic on its own numbers; all of a text.",
+    "in part": "some rows, panels or columns on the document's own data; what is missing is beside it.",
+    "on other data": "the same experiment by the same kind of method, on other real data: does the finding carry over?",
+    "stand-in": "another method in place of the document's, on other data: does the same happen there?",
     "not run": "the notebook can compute it, but needs a download, and its committed run has none.",
     "saved predictions": "drawn from a reader's saved predictions of its model, which is not trained here.",
     "printed": "the document's own numbers, compared and drawn; none is computed.",
@@ -108,7 +108,7 @@ def faults(
         One text a fault, none where all is well: an item that is not there, or is named by no row; a row without items that
         is not missing, or with items that is; one said to be printed of which an item shows no printed numbers, or one that
         is more than printed and whose items have nothing else; one from saved predictions whose items take none; one that is
-        not whole and does not say why, or is and does.
+        not in full and does not say why.
     """
     found = []
     for row in rows:
@@ -117,8 +117,8 @@ def faults(
         there = [items[id] for id in row.items if id in items]
         if bool(row.items) == (row.extent == "missing"):
             found.append(f"{where}: {row.extent or row.kind}, and items {' '.join(row.items) or 'none'}")
-        if row.extent and (row.extent == "whole") == bool(row.why):
-            found.append(f"{where}: {row.extent}, and why: {row.why or 'nothing'}")
+        if row.extent and row.extent != "in full" and not row.why:
+            found.append(f"{where}: {row.extent}, and why: nothing")
         if row.kind not in COUNTED or not there:
             continue
         if row.extent == "printed" and not all("printed numbers" in rests_on(entry) for entry in there):
@@ -187,6 +187,6 @@ def _line(row: Row, items: Mapping[str, Entry], rests_on: Callable[[Entry], list
     links = "<br>".join(f"[`{id}`](notebooks/{id}.ipynb)" for id in row.items)
     kinds = dict.fromkeys(kind for id in row.items for kind in rests_on(items[id]))
     basis = "your saved predictions" if row.extent == "saved predictions" else "; ".join(kinds)
-    extent = f"**{row.extent}**" if row.extent in ("whole", "missing") else row.extent
+    extent = f"**{row.extent}**" if row.extent in ("in full", "missing") else row.extent
     cells = (row.name, row.shows, extent, links, basis, row.why)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

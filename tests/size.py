@@ -1,4 +1,4 @@
-"""`python -m tests.size`: lines of code and of docstrings by wing and room of the package, in tests, notebooks, docs and benchmarks."""
+"""`python -m tests.size`: lines of code and of docstrings by wing and room, and in tests, notebooks, docs and benchmarks."""
 
 import ast
 import io

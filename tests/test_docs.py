@@ -116,7 +116,7 @@ def test_p_at_1_is_computed_as_the_architecture_says(root):
 def test_the_table_of_formats_is_the_list(root):
     lines = ["| " + " | ".join(line.values()) + " |" for line in formats.table()]
     page = (root / "docs" / "formats.md").read_text()
-    assert [line for line in page.splitlines() if line.startswith("| ")][1:] == lines, "\n".join(lines)
+    assert [line for line in page.splitlines() if line.startswith("| ")][1 : len(lines) + 1] == lines, "\n".join(lines)
 
 
 def test_formats_page(root, tmp_path, monkeypatch, capsys):

@@ -262,7 +262,7 @@ def in_a_namespace(command: str) -> subprocess.CompletedProcess:
         subprocess.run([*unshare, "sh", "-c", "mount -t tmpfs none /mnt"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no file system can be mounted here")
-    return subprocess.run([*unshare, "sh", "-ec", command], capture_output=True, text=True, timeout=300)
+    return subprocess.run([*unshare, "sh", "-ec", command], capture_output=True, text=True, timeout=3600)
 
 
 def test_a_disk_that_is_really_full(tmp_path):

@@ -161,12 +161,12 @@ def test_the_results_are_those_of_real_data(root, dataset):
 def test_how_much_is_reproduced(root):
     rows = pd.read_csv(root / "notebooks/reproduced.csv")
     extents = Counter(rows[rows["kind"].isin(["figure", "table"])]["extent"])
-    assert set(extents) == {"whole", "in part", "analogue", "printed"}
+    assert set(extents) == {"in full", "in part", "on other data", "stand-in", "printed"}
     assert (
-        f"Of the documents' {extents.total()} figures and tables, {extents['whole']} are computed in full, "
-        f"{extents['in part']} in part, {extents['analogue']} by an analogue (another method on other data), "
-        f"and for {extents['printed']} we compare and draw "
-        "only the printed numbers"
+        f"Of the documents' {extents.total()} figures and tables, {extents['in full']} are computed in full and "
+        f"{extents['in part']} in part on the documents' own data, {extents['on other data']} are repeated on other real "
+        f"data, {extents['stand-in']} with other methods as well, and for {extents['printed']} we compare and draw only the "
+        "printed numbers"
     ) in section(root, "Rerun everything")
 
 

@@ -237,7 +237,6 @@ def test_the_same_files_in_every_command(here, capsys):
     assert value(capsys, *given, "-k", "1", "--metrics", "P")[0] == {"P@1": pytest.approx(2 / 3)}
     assert main(["explain", "0.666667", *given, "-k", "1"]) == 0
     assert "P@1" in capsys.readouterr().out
-    assert main(["results", "add", *given, "--name", "m", "--dataset", "d", "-k", "1", "--metrics", "P"]) == 0
     assert main(["judge", "sample", *given, "--out", "s.csv", "-n", "3"]) == 0
     assert {line.split(",")[2] for line in Path("s.csv").read_text().splitlines()[1:]} == {"a", "c"}
     assert main(["fingerprint", "q.txt", *names]) == 0
@@ -246,9 +245,9 @@ def test_the_same_files_in_every_command(here, capsys):
     assert main(["evaluate", "--blocks", "blocks", "-k", "1", "--metrics", "P", "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("P,1,0.6666")
     assert main(["convert", "q.txt", "t.npz", *names, "--n-rows", "3"]) == 2  # rows by name need a list
-    for command in ("evaluate", "explain", "results", "judge", "fingerprint", "write-blocks", "report"):
+    for command in ("evaluate", "explain", "judge", "fingerprint", "write-blocks", "report"):
         with pytest.raises(SystemExit):
-            main([command, *({"results": ["add"], "judge": ["sample"]}.get(command, [])), "--help"])
+            main([command, *({"judge": ["sample"]}.get(command, [])), "--help"])
         out = capsys.readouterr().out
         assert all(option in out for option in ("--labels", "--rows", "--n-labels", "--truth-from", "--unknown")), (
             command
@@ -494,3 +493,221 @@ def test_json_lines_with_blank_lines_and_without_row_ids(here, capsys):
     assert value(capsys, "q.txt", "p.jsonl", "--n-labels", "2", "-k", "1", "--metrics", "P")[0] == {"P@1": 1.0}
     written(p_jsonl='{"row": "1", "labels": [1], "scores": [0.9]}\n{"labels": [0], "scores": [0.8]}\n')
     assert main(["evaluate", "q.txt", "p.jsonl", "--n-labels", "2"]) == 2  # some with and some without
+
+
+# ---------------------------------------------------------------- formats that are asked for
+
+TEXTS = "__label__a __label__b how to bake\n__label__b what is it\nno label at all\n"
+
+
+def numbers(path: str, **named) -> list[list[int]]:
+    return formats.read_truth(path, **named).toarray().astype(int).tolist()
+
+
+@pytest.mark.parametrize("prefix", ["", "__label__"])
+def test_fasttexts_texts_and_predictions(here, capsys, prefix):
+    written(t_txt=TEXTS, n_txt="".join(f"{prefix}{name}\n" for name in "abc"))
+    written(p_txt="__label__a 0.92 __label__b 0.03\n__label__a 0.55 __label__b 2e-1\n\n")
+    assert numbers("t.txt", label_names=list("abc")) == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
+    found, _ = value(capsys, "t.txt", "p.txt", "--labels", "n.txt", "-k", "1", "2", "--metrics", "P", "R")
+    assert found == {"P@1": pytest.approx(1 / 3), "P@2": 0.5, "R@1": pytest.approx(1 / 6), "R@2": pytest.approx(2 / 3)}
+    written(q_txt="__label__b __label__a\n__label__b\n\n")  # fasttext predict, without scores
+    assert formats.read_predictions("q.txt", "fasttext", 2, label_names=list("abc")).ids.tolist() == [
+        [1, 0],
+        [1, -1],
+        [-1, -1],
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["__label__a 0.5 words 0.4\n", "__label__a x\n", "__label__a 0.5 __label__b\n", "__label__ 0.5\n"]
+)
+def test_what_fasttext_does_not_print(here, text):
+    written(p_txt=text)
+    with damaged("p.txt", 1):
+        formats.read_predictions("p.txt", "fasttext", label_names=list("ab"))
+
+
+def test_predictions_with_scores_are_no_truth_of_fasttexts(here):
+    written(p_txt="__label__a 0.5 __label__b 0.4\n")
+    with damaged("p.txt", 1):
+        formats.read_truth("p.txt", "fasttext", label_names=list("ab"))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize(("yes", "no"), [("1", "0"), ("True", "False"), ("1.0", "0.0")])
+def test_wide_tables_are_matched_by_name(here, capsys, separator, yes, no):
+    truth = [["id", "a", "b", "c"], ["d0", yes, no, yes], ["d1", no, yes, no]]
+    scores = [["id", "c", "a", "b"], ["d1", "0.2", "0.3", "0.1"], ["d0", "0.6", "0.9", "0.2"]]
+    for name, rows in (("t.csv", truth), ("s.csv", scores)):
+        Path(name).write_text("".join(separator.join(row) + "\n" for row in rows))
+    found, _ = value(capsys, "t.csv", "s.csv", "-k", "1", "2", "--metrics", "P", "R")
+    assert found == {"P@1": 0.5, "P@2": 0.5, "R@1": 0.25, "R@2": 0.5}
+
+
+def test_wide_tables_of_pandas_of_kaggle_and_of_savetxt(here, capsys):
+    rng = np.random.default_rng(0)
+    Y, scores = (rng.random((6, 4)) < 0.4).astype(int), rng.random((6, 4))
+    expected = float(xc.metrics.precision(csr_matrix(Y.astype(np.float32)), xc.TopK.from_scores(scores, 1), 1)[0])
+    pd.DataFrame(Y, columns=list("abcd")).to_csv("t.csv")
+    pd.DataFrame(scores, columns=list("abcd")).to_csv("s.csv", index=False)
+    kaggle = pd.DataFrame({"id": list("uvwxyz"), "comment_text": ['a "quoted",\ntext'] * 6})
+    pd.concat([kaggle, pd.DataFrame(Y, columns=list("abcd"))], axis=1).to_csv("k.csv", index=False)
+    for form in ("%.18e", "%d", "%g"):
+        np.savetxt(f"t{form[-1]}.txt", Y, form)
+        np.savetxt(f"t{form[-1]}.csv", Y, form, delimiter=",")
+    np.savetxt("s.txt", scores)
+    np.savetxt("c.txt", scores, header="four scores")
+    for truth in ("t.csv", "k.csv", "te.txt", "tg.txt", "te.csv", "td.csv", "tg.csv"):
+        for given in ("s.csv", "s.txt", "c.txt"):
+            assert value(capsys, truth, given, "-k", "1", "--metrics", "P")[0] == {"P@1": pytest.approx(expected)}, (
+                truth,
+                given,
+            )
+
+
+def test_three_columns_of_zeros_and_ones_are_no_header(here):
+    written(t_txt="1 0 1\n0 1 0\n")
+    assert numbers("t.txt") == [[1, 0, 1], [0, 1, 0]]
+    written(x_txt="2 3 2\n0,1 0:1\n1 2:1\n")  # the repository's
+    assert numbers("x.txt") == [[1, 1], [0, 1]]
+
+
+def test_an_empty_cell_is_not_predicted(here):
+    written(s_csv="id,a,b\nx,0.5,\ny,,0.1\nz,-1,-2\n")
+    top = formats.read_predictions("s.csv", k=2)
+    assert top.ids.tolist() == [[0, -1], [1, -1], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("id,a,b\nx,1,2\ny,1\n", 3), ("id,a,b\nx,1,0\ny,1,maybe\n", 3), ("id,a,a\nx,1,0\n", 1), ("id,a,b\nx,1,-1\n", 2)],
+)
+def test_faults_of_wide_tables_are_named_with_their_line(here, text, line):
+    written(t_csv=text)
+    with damaged("t.csv", line):
+        formats.read_truth("t.csv", "wide")
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_dictionaries_of_pytrec_eval_and_ranx(here, capsys, indent):
+    import json
+
+    Path("q.json").write_text(json.dumps({"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 2}}, indent=indent))
+    Path("r.json").write_text(json.dumps({"q2": {"d1": 0.2}, "q1": {"d1": 0.9}}, indent=indent))
+    written(q_txt="q1 0 d1 1\nq2 0 d2 1\n")
+    for truth in ("q.json", "q.txt"):
+        assert value(capsys, truth, "r.json", "-k", "1", "--metrics", "P")[0] == {"P@1": 0.5}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"q": {"d": true}}', '{"q": {"d": "1"}}', '{"q": {"d": 1, "d": 2}}', '{"q": {"d": 1}, "r": [1]}', '{"q": {"d"'],
+)
+def test_what_is_no_dictionary(here, text):
+    written(q_json=text)
+    with damaged("q.json"):
+        formats.read_predictions("q.json", "dictionary", label_names=["d"], row_ids=["q", "r"])
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv"])
+def test_annifs_short_text_corpora(here, suffix):
+    rows = [("An orchard", "<http://a> <http://b>"), ('"A farm, of bees"', "<http://b>"), ("nothing", "")]
+    if suffix == "csv":
+        Path("c.csv").write_text("text,subject_uris\n" + "".join(f"{text},{uris}\n" for text, uris in rows))
+    else:
+        Path("c.tsv").write_text("".join(f"{text}\t{uris}\n" for text, uris in rows))
+    written(v_tsv="<http://a>\ta\n<http://b>\tb\n<http://c>\tc\n")
+    names = read_label_names("v.tsv")
+    assert numbers(f"c.{suffix}", label_names=names) == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
+    with damaged(f"c.{suffix}", 2 if suffix == "csv" else 1):
+        formats.read_truth(f"c.{suffix}", label_names=["a", "b"])
+
+
+@pytest.mark.parametrize("gap", [",", ", ", ",\t", ",  "])
+def test_blanks_behind_the_commas_of_labels(here, gap):
+    written(t_txt=f"2 5 6\n3{gap}1 0:1 4:0.5\n0{gap}1{gap}2\n")
+    assert numbers("t.txt") == [[0, 1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 0]]
+
+
+def test_a_file_without_header_is_named_with_what_reads_it(here, capsys):
+    written(t_txt="0,3 0:1.0 4:0.5\n1 2:1.0\n")
+    assert main(["convert", "t.txt", "t.npz", "--as", "truth"]) == 2
+    said = capsys.readouterr().err
+    assert all(option in said for option in ("--from xc", "--n-labels", "--n-features"))
+    assert (
+        main(["convert", "t.txt", "t.npz", "--as", "truth", "--from", "xc", "--n-labels", "6", "--n-features", "5"])
+        == 0
+    )
+    assert numbers("t.npz") == [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0]]
+
+
+# ---------------------------------------------------------------- plain mistakes, by name
+
+
+def test_a_truth_where_predictions_are_to_be_is_named(here):
+    rng = np.random.default_rng(0)
+    Y = csr_matrix((rng.random((60, 20)) < 0.2).astype(np.float32))
+    scores = rng.random((60, 20)).astype(np.float32)
+    truth, top = xc.TopK.from_scores(Y, 20), xc.TopK.from_scores(scores, 5)
+    kinds = {finding.kind for finding in xc.diagnose.check(Y, truth)}
+    assert "truth as predictions" in kinds
+    assert "exchanged" in {finding.kind for finding in xc.diagnose.check(top.to_csr(), truth)}
+    assert not {"exchanged", "truth as predictions"} & {finding.kind for finding in xc.diagnose.check(Y, top)}
+    every = xc.TopK.from_scores(np.ones((60, 20), np.float32), 5)  # a model that says nothing
+    assert not {"exchanged", "truth as predictions"} & {finding.kind for finding in xc.diagnose.check(Y, every)}
+
+
+def test_ids_that_were_saved_as_they_are_are_named(here):
+    ids = np.array([[3, 1], [0, 2], [5, -1]])
+    np.save("ids.npy", ids)
+    np.savez("both.npz", ids=ids, scores=np.ones((3, 2)))
+    for name in ("ids.npy", "both.npz"):
+        with damaged(name, match="from_ids"):
+            formats.read_predictions(name, n_labels=6, n_rows=3)
+    np.save("votes.npy", np.array([[3, 3], [0, 2], [5, 0]]))  # whole numbers that are scores of two labels
+    assert formats.read_predictions("votes.npy", n_labels=2).ids.tolist() == [[0, 1], [1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (["certainty", "54,2", "52,1", "-n", "9"], "54.2"),
+        (["certainty", "0.5", "150", "-n", "9"], "--fractions"),
+        (["fetch", "nosuch"], "xcrepro fetch --list"),
+        (["evaluate", "Y.npz", "P.npz", "--metrics", "PSP"], "--train-truth"),
+        (["convert", "one.txt", "o.npz", "--as", "truth"], "--one-based"),
+        (["evaluate", "tib.npz", "P.npz", "--split", "1"], "--split"),
+    ],
+)
+def test_hints_are_options_that_can_be_typed(here, capsys, argv, named):
+    save_npz("Y.npz", csr_matrix(np.eye(3, dtype=np.float32)))
+    xc.TopK.from_scores(np.eye(3), 2).save("P.npz")
+    save_npz("tib.npz", csr_matrix(np.eye(3, dtype=np.float32)))
+    written(one_txt="2 3\n1:1 3:1\n2:1\n")
+    assert main(argv) == 2
+    said = capsys.readouterr().err
+    assert named in said
+    assert not any(
+        python in said for python in ("one_based", "registry.", "help(", "one=1", "propensity.inverse", "_=")
+    )
+
+
+def test_ids_from_1_can_be_read(here):
+    written(one_txt="2 3\n1:1 3:1\n2:1\n")
+    assert main(["convert", "one.txt", "o.npz", "--as", "truth", "--one-based"]) == 0
+    assert numbers("o.npz") == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_what_fasttexts_predict_returns():
+    found = ([["__label__b", "__label__a"], ["__label__c"], []], [np.array([0.9, 0.05]), np.array([0.4]), np.array([])])
+    top = xc.TopK.from_pairs(tuple(found), n_labels=3, label_names=["a", "b", "c"])
+    assert top.ids.tolist() == [[1, 0], [2, -1], [-1, -1]]
+    assert top.scores[:2, 0].tolist() == pytest.approx([0.9, 0.4])
+    assert xc.TopK.from_pairs([["b", "a"], []], n_labels=3, label_names=["a", "b", "c"]).ids.tolist() == [
+        [1, 0],
+        [-1, -1],
+    ]
+    for names in (None, ["a", "b"]):
+        with refused("rows"):
+            xc.TopK.from_pairs(tuple(found), n_labels=3, label_names=names)

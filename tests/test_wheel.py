@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def call(*command: str, **options) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=900, **options)
+    return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=3600, **options)
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +181,7 @@ def test_a_student_runs_a_whole_lesson_from_the_wheel(installed, students):
     copy["cells"][-1] |= {"cell_type": "code", "outputs": [], "execution_count": None}
     path.write_text(json.dumps(copy), encoding="utf-8")
     run = "import sys, nbclient, nbformat; book = nbformat.read(sys.argv[1], 4); "
-    run += (
-        "nbclient.NotebookClient(book, timeout=300, kernel_name='python3').execute(); nbformat.write(book, sys.argv[1])"
-    )
+    run += "nbclient.NotebookClient(book, timeout=3600, kernel_name='python3').execute(); nbformat.write(book, sys.argv[1])"
     installed("-c", run, path.name, cwd=path.parent)
     *cells, where = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert str(installed.site) in "".join(where["outputs"][0]["text"])

@@ -184,7 +184,8 @@ def any_of(*makers: Callable) -> Callable:
     return lambda rng: rng.choice(makers)(rng)
 
 
-PREDICTIONS = (inputs.matrix, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv, inputs.trec_run)
+PREDICTIONS = (inputs.matrix, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv, inputs.trec_run, inputs.fasttext,
+               inputs.dictionary, inputs.wide)  # fmt: skip
 TEXTS = (*PREDICTIONS, inputs.xc, inputs.jsonl_labels, inputs.trec_qrels, inputs.arff)
 ARRAYS = (inputs.sparse_arrays, inputs.top_arrays, inputs.calibration_arrays, inputs.pair_arrays, inputs.dense_arrays)
 
@@ -573,6 +574,10 @@ DOORS = (
     Door("JSON lines", inputs.jsonl, of_format("predictions", "jsonl"), slow.jsonl, ".jsonl", 16),
     Door("JSON lists", inputs.lists, of_format("predictions", "lists"), slow.lists, ".json", 16),
     Door("label:score", inputs.pairs, of_format("predictions", "pairs"), slow.pairs, ".pred", 16),
+    Door("fastText", inputs.fasttext, of_format("predictions", "fasttext"), slow.fasttext, ".txt", 12),
+    Door("dictionary", inputs.dictionary, of_format("predictions", "dictionary"), slow.dictionary, ".json", 12),
+    Door("wide table", inputs.wide, of_format("predictions", "wide"), None, ".csv", 12),
+    Door("short texts", inputs.corpus, of_format("truth", "corpus"), None, ".tsv", 6),
     Door("CSV", inputs.csv, of_format("predictions", "csv"), slow.csv, ".csv", 16),
     Door("TREC run", inputs.trec_run, of_format("predictions", "trec"), slow.trec_run, ".run", 12),
     Door("TREC qrels", inputs.trec_qrels, of_format("truth", "trec"), slow.trec_qrels, ".qrels", 12),
@@ -613,10 +618,6 @@ DOORS = (
     Door("matrix text in blocks", inputs.matrix, streamed, slow.streamed_text, ".txt", 4),
     Door("hierarchy of labels", hierarchy_arrays, hierarchy, slow.hierarchy, ".npz", 1),
     Door("block", inputs.block_arrays, read_block, slow.block, ".npz", 4),
-    Door("block: Parquet", inputs.parquet_block, read_block, slow.block_table,
-         ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
-    Door("block: Zarr", inputs.block_arrays, read_block, slow.block,
-         ".zarr", 1, False, inputs.mutated_for_zarr, inputs.zarr_block, "zarr"),
     Door("npy", lambda rng: inputs.npy(inputs.dense_arrays(rng)), dense, None, ".npy", 2, packs=False),
     Door("mat", mat_bytes, dense, None, ".mat", 2, packs=False),
     Door("npy: truth", inputs.dense_arrays, of_format("truth", "npy"), slow.dense_truth,

@@ -92,6 +92,7 @@ def row(line: bytes, labelled: bool, n_labels: int, n_ids: int) -> tuple[list[in
     tokens = [token for token in re.split(r"[ \t]", text) if token]
     labels: list[int] = []
     if labelled and text[:1] not in ("", " ", "\t") and not re.match(r"[0-9]+:", text):
+        tokens = [token for token in re.split(r"[ \t]", re.sub(r",[ \t]+", ",", text)) if token]
         labels = [identifier(label, n_labels) for label in tokens.pop(0).split(",")]
     entries = []
     for token in tokens:
@@ -153,7 +154,8 @@ def ranked(rows: list, width: int, k: int) -> list:
 
 def table(data: bytes) -> list[list[int]]:
     """Lines of whole numbers, all of one length; empty lines and comments left out."""
-    rows = [line.split() for line in data.split(b"\n") if line.split() and not line.startswith(b"#")]
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    rows = [line.split() for line in lines if line.split() and not line.startswith(b"#")]
     need(all(token.isdigit() and len(token) <= 18 for tokens in rows for token in tokens))
     need(len({len(tokens) for tokens in rows}) < 2)
     return [[int(token) for token in tokens] for tokens in rows]
@@ -185,6 +187,8 @@ def jsonl_labels(data: bytes) -> list:
     need(data != b"")
     rows = []
     for line in lines_of(data):
+        if not line.strip():
+            continue
         entry = as_json(line + b"\n")
         need(isinstance(entry, dict) and isinstance(entry.get("target_ind"), list))
         names = entry["target_ind"]
@@ -265,6 +269,45 @@ def pairs(data: bytes) -> list:
     return of_scores(gathered(found, len(texts)))
 
 
+def fasttext(data: bytes) -> list:
+    """fastText's predictions, with scores or without."""
+    found = []
+    texts = decoded(data)
+    for row, text in enumerate(texts):
+        words = text.split()
+        bare = all(word.startswith("__label__") for word in words)
+        pairs = [(word, str(-1 - place)) for place, word in enumerate(words)]
+        if not bare:
+            need(len(words) % 2 == 0)
+            pairs = list(zip(words[::2], words[1::2], strict=True))
+        for word, score in pairs:
+            need(word.startswith("__label__"))
+            found.append((row, whole(word[9:]), real(score)))
+    return of_scores(gathered(found, len(texts)))
+
+
+def dictionary(data: bytes) -> list:
+    """An object of objects of numbers, rows 0 to n - 1."""
+
+    def once(pairs):
+        need(len(dict(pairs)) == len(pairs))
+        return dict(pairs)
+
+    need(data != b"")
+    try:
+        table = json.loads(data, object_pairs_hook=once)
+    except (ValueError, RecursionError):
+        raise Refused from None
+    need(isinstance(table, dict) and all(isinstance(labels, dict) for labels in table.values()))
+    need({whole(row) for row in table} == {*range(len(table))})
+    found = []
+    for row, labels in table.items():
+        for label, score in labels.items():
+            need(finite(score))
+            found.append((whole(row), whole(label), float(score)))
+    return of_scores(gathered(found, len(table)))
+
+
 def lists(data: bytes) -> list:
     """One JSON list of lists, as predictions."""
     need(data != b"")
@@ -292,7 +335,7 @@ def finite(value: object) -> bool:
 def jsonl(data: bytes) -> list:
     """An object a row, as predictions."""
     found = []
-    texts = decoded(data)
+    texts = [text for text in decoded(data) if text.strip()]
     for row, text in enumerate(texts):
         record = as_json(text)
         need(isinstance(record, dict))
@@ -335,7 +378,7 @@ def csv(data: bytes, score: str = "score") -> list:
 
 def columns(data: bytes, n: int, value: int) -> list[tuple[int, int, float]]:
     """(row, label, number) of a TREC file, whose lines have so many columns, the number in this one."""
-    lines = [text.split() for text in decoded(data) if text.split()]
+    lines = [text.split() for text in decoded(data) if text.split() and not text.split()[0].startswith("#")]
     need(all(len(cells) == n for cells in lines))
     return [(whole(cells[0]), whole(cells[2]), real(cells[value])) for cells in lines]
 
@@ -593,40 +636,6 @@ def table_truth(table) -> list:
     return of_truth(gathered(*table_pairs(table, False)))
 
 
-def block_table(table) -> list:
-    """A block as a table; lists of other kinds than ``list`` are the reader's to take or leave."""
-    import pyarrow as pa
-
-    columns = columns_of(table)
-    about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
-    need(about.get("xcrepro") == "xcrepro block 1" and {"truth", "labels", "scores"} <= {*columns})
-    for name, is_kind in (("truth", "integer"), ("labels", "integer"), ("scores", "floating")):
-        kind = table.schema.field(name).type
-        if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-            raise NoJudgement
-        need(pa.types.is_list(kind) and getattr(pa.types, f"is_{is_kind}")(kind.value_type))
-        need(all(isinstance(row, list) and None not in row for row in columns[name]))
-    k, n_labels, first = (strictly_whole(about.get(name, "")) for name in ("k", "n_labels", "first_row"))
-    need(1 <= n_labels <= MOST and -1 <= first < 2**63 and all(len(row) <= k for row in columns["labels"]))
-    if k * max(1, len(table)) > 2**20 or k < 1:
-        raise NoJudgement
-    need(all(0 <= label < n_labels for row in columns["labels"] for label in row))  # -1 stands for no place here
-    ids, scores = np.full((len(table), k), -1, np.int64), np.full((len(table), k), -np.inf)
-    for row, (labels, values) in enumerate(zip(columns["labels"], columns["scores"], strict=True)):
-        need(len(labels) == len(values))
-        ids[row, : len(labels)], scores[row, : len(labels)] = labels, values
-    truth = [label for row in columns["truth"] for label in row]
-    need(all(0 <= label < n_labels for label in truth))
-    arrays = {"ids": ids, "scores": scores, "n_labels": np.array(n_labels), "first_row": np.array(first)}
-    arrays["truth_indptr"] = np.cumsum([0, *map(len, columns["truth"])])
-    arrays["truth_indices"] = np.array(truth, np.int64)
-    if "n_relevant" in columns:
-        kind = table.schema.field("n_relevant").type
-        need((pa.types.is_integer(kind) or pa.types.is_floating(kind)) and None not in columns["n_relevant"])
-        arrays["n_relevant"] = np.array(columns["n_relevant"], np.float64)
-    return block(arrays)
-
-
 def strictly_whole(text: str) -> int:
     """A whole number in plain digits; whether ``1_0`` or ``+1`` is one is the reader's to say."""
     if re.fullmatch(r"-?[0-9]{1,19}", text):
@@ -669,6 +678,7 @@ def arff(files: dict[str, bytes]) -> list:
         n = int(counted[1]) if counted else 0
         need(0 < abs(n) <= len(names))
         places = [*range(n)] if n > 0 else [*range(len(names) + n, len(names))]
+    need(not any(isinstance(attributes[place][1], ByPlace) for place in places))
     need(all(row[place] in (0, 1) for row in rows for place in places))
     others = [place for place in range(len(names)) if place not in places]
     X = [[(column, float(np.float32(row[at]))) for column, at in enumerate(others) if row[at]] for row in rows]
@@ -676,7 +686,13 @@ def arff(files: dict[str, bytes]) -> list:
     return [[len(rows), len(others)], [len(rows), len(places)], X, Y]
 
 
-WORD = r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^\s,{}'"%]+)"""
+WORD = r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|(?:\\.|[^\s,{}'"%\\])+)"""
+YES = ("true", "t", "yes", "y", "present", "relevant", "positive", "on")
+NO = ("false", "f", "no", "n", "absent", "irrelevant", "negative", "off")
+
+
+class ByPlace(dict):
+    """The values of an attribute that have nothing but their places for numbers; no label may be one."""
 
 
 def arff_words(text: str) -> list[tuple[str, bool]]:
@@ -688,7 +704,9 @@ def arff_words(text: str) -> list[tuple[str, bool]]:
         text = text[match.end() :]
         need(text != "" or not match[2])
         word = match[1]
-        found.append((re.sub(r"\\(.)", r"\1", word[1:-1]) if word[0] in "'\"" else word, match[2] == ","))
+        inside = word[1:-1] if word[0] in "'\"" else word
+        guarded = r"\\(.)" if inside != word else r"\\(['\"\\%,{} ])"
+        found.append((re.sub(guarded, r"\1", inside), match[2] == ","))
     return found
 
 
@@ -707,10 +725,13 @@ def arff_attribute(text: str) -> tuple[str, dict[str, float] | None]:
     if kind.startswith("{") and kind.endswith("}") and len(kind) > 1:
         values = arff_cells(kind[1:-1])
         need(bool(values) and len({*values}) == len(values))
+        said = [1.0 if value.lower() in YES else 0.0 if value.lower() in NO else -1.0 for value in values]
         try:
-            numbers = [real(value) for value in values]
+            numbers = said if sorted(said) in ([0.0], [1.0], [0.0, 1.0]) else [real(value) for value in values]
         except Refused:
-            numbers = [float(place) for place in range(len(values))]
+            if any(value.strip() != value for value in values):
+                raise NoJudgement from None
+            return name, ByPlace(zip(values, map(float, range(len(values))), strict=True))
         need(all(abs(number) < TOO_LARGE for number in numbers))
         return name, dict(zip(values, numbers, strict=True))
     need(kind.lower().split()[:1] in (["numeric"], ["real"], ["integer"]))

@@ -148,7 +148,7 @@ with open(root / "beat", "a", buffering=1) as file:
 
 def started(beat: Path) -> tuple[int, int]:
     """The kernel and its papermill process, once the kernel writes."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 1200
     while not (beat.exists() and "\n" in beat.read_text()):
         assert time.monotonic() < until, "the kernel did not start"
         time.sleep(0.05)
@@ -161,7 +161,7 @@ def test_kill_9_takes_the_children_along_and_the_next_run_begins_after_them(proj
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as first:
         kernel, papermill = started(project.root / "beat")
         first.send_signal(signal.SIGKILL)
-    second = subprocess.run(command, env=os.environ | {"BEATS": "3"}, capture_output=True, text=True, timeout=120)
+    second = subprocess.run(command, env=os.environ | {"BEATS": "3"}, capture_output=True, text=True, timeout=3600)
     assert not _alive(kernel)
     assert not _alive(papermill)
     assert second.returncode == 0, second.stdout

@@ -58,7 +58,7 @@ def test_the_command(tmp_path, capsys):
     texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
     labels.write_text('{"uid": "2", "title": "cats"}\n{"uid": "3", "title": "dogs"}\n')
     (tmp_path / "truth.txt").write_text("2 2\n0:1\n1:1\n")
-    given = ["filter", "make", str(out), "--texts", str(texts), "--labels", str(labels)]
+    given = ["filter", "make", str(out), "--force", "--texts", str(texts), "--labels", str(labels)]
     assert main([*given, "--truth", str(tmp_path / "truth.txt")]) == 0
     assert out.read_text() == "1 0\n"  # by uid
     assert main([*given, "--rule", "contained"]) == 0

@@ -650,7 +650,6 @@ def cross_fit(scores, hits, method="isotonic", folds: int = 10, *, separate: boo
     """Calibrate each row by a map fitted on the other folds' rows (calibration, section 4, "Calibration methods").
 
     The pairs are sorted once for all folds; folds run in parallel, to the same bits.
-    :meth:`xcrepro.core.folds.scores.ScoreCounts.cross_fit` does it over blocks of rows that were merged.
 
     Parameters
     ----------

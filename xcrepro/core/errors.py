@@ -75,13 +75,14 @@ _IN_SHELL = {
     "row_ids": ("--rows", ""),
     "n_labels": ("--n-labels", ""),
     "ks": ("-k", ""),
+    **{name: (f"--{name}", "") for name in ("points", "split", "seed", "samples", "confidence", "metrics", "unknown")},
     "one": ("--fractions", "the numbers are fractions, not percent"),
 }
 """Arguments that a command has as an option, and what to do that Python says otherwise."""
 _OPTION = re.compile(r"(--?[a-z][a-z-]*(?: [A-Z]+| [a-z]+(?:\|[a-z]+)+)?)(?: \([a-z_]+=[^()]*\)|, [a-z_]+=(?=[,)]))")
 _CALLS = (
-    (re.compile(r"help\(xcrepro\.data\.registry\)"), "docs/own_dataset.md"),
-    (re.compile(r"xcrepro\.data\.registry\.names\(\) lists them"), "`xcrepro fetch --list` lists them"),
+    (re.compile(r"help\(xcrepro(?:\.core)?\.data\.registry\)"), "docs/own_dataset.md"),
+    (re.compile(r"xcrepro(?:\.core)?\.data\.registry\.names\(\) lists them"), "`xcrepro fetch --list` lists them"),
     (re.compile(r"[Tt]hen say one_based=True"), "Then say --one-based"),
     (re.compile(r"fractions with one=1"), "fractions with --fractions"),
 )

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -297,17 +297,23 @@ class TopK:
         return cls(*(np.take_along_axis(array, order, 1) for array in (result, rounded)), n_labels)
 
     @classmethod
-    def from_pairs(cls, rows: Iterable, *, n_labels: int, k: int | None = None) -> TopK:
-        """Take what napkinXC's ``predict`` and ``predict_proba`` return: for each point a list of labels, or of pairs.
+    def from_pairs(
+        cls, rows: Iterable, *, n_labels: int, k: int | None = None, label_names: Sequence[str] | None = None
+    ) -> TopK:
+        """Take what napkinXC's ``predict`` and ``predict_proba`` return: for each point a list of labels, or of pairs; or what
+        fastText's ``predict`` returns, a list of names for each text and a list of their probabilities.
 
         Parameters
         ----------
         rows : iterable of lists
             For each point labels, best first, or (label, score) pairs, in any order, ranked by score, ties to the lowest id.
+            Of fastText the pair ``(names, probabilities)``.
         n_labels : int
             L.
         k : int, optional
             Places to keep; the longest row's length by default.
+        label_names : sequence of str, optional
+            The names of the L labels, where rows have names; fastText's prefix ``__label__`` is no part of a name.
 
         Returns
         -------
@@ -316,7 +322,7 @@ class TopK:
         Raises
         ------
         ArgumentError
-            For what is neither, both kinds together, and as :meth:`from_ids`.
+            For what is neither, a name that is none of ``label_names``, both kinds together, and as :meth:`from_ids`.
 
         Examples
         --------
@@ -324,7 +330,10 @@ class TopK:
         array([[ 1,  4],
                [-1, -1]], dtype=int32)
         """
+        if isinstance(rows, tuple) and len(rows) == 2 and any(isinstance(one, str) for row in rows[0] for one in row):
+            rows = [list(zip(*row, strict=True)) for row in zip(*rows, strict=True)]
         rows, n_labels = [list(row) for row in rows], whole_number("n_labels", n_labels, 1)
+        named = {} if label_names is None else {name: label for label, name in enumerate(label_names)}
         least = 1 if k is None else whole_number("k", k, 1)
         with_scores = any(np.ndim(row[0]) == 1 for row in rows if row)
         ids = np.full((len(rows), max([least, *map(len, rows)])), -1, np.int64)
@@ -332,7 +341,7 @@ class TopK:
         for i, row in enumerate(rows):
             try:
                 labels = [label for label, _ in row] if with_scores else row
-                ids[i, : len(row)] = [whole_number("a label", label) for label in labels]
+                ids[i, : len(row)] = [_named(label, named) for label in labels]
                 if with_scores:
                     scores[i, : len(row)] = [score for _, score in row]
             except (TypeError, ValueError) as error:
@@ -604,6 +613,16 @@ def read_calibration_npz(path: str | os.PathLike, n_labels: int | None = None) -
         do = "The two arrays belong to different rows or an older export"
         raise DataError(path, found, "what labels says of that pair", do=do)
     return top, truth.to_csr()
+
+
+def _named(label, named: dict[str, int]) -> int:
+    """A label's id, given so or by its name."""
+    if not isinstance(label, str):
+        return whole_number("a label", label)
+    name = label.removeprefix("__label__")
+    if name not in named:
+        raise ValueError(f"{label!r} is none of the label names")
+    return named[name]
 
 
 def check_pair(truth: Truth, top: TopK) -> None:

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 
-PATIENCE = 30.0
+PATIENCE = 300.0
 """Seconds that the process of an earlier run, which is about to go, may take."""
 
 

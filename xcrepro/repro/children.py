@@ -20,7 +20,8 @@ from xcrepro.repro import cluster, manifest, notebooks, record, stamps
 _POLL = 0.05  # seconds between two looks at the children
 _HEARTBEAT = 60.0  # seconds between two words about items that take long
 _CHILD = ("-m", "xcrepro.repro.child")  # papermill, as long as its stdin is open
-_PATIENCE = 10.0  # seconds a child gets to stop its kernel
+_PATIENCE = 60.0  # seconds a child gets to stop its kernel, as long as that takes a slow machine
+_START = ("--start-timeout", "900")  # seconds in which a kernel starts on the slowest machine
 _THREAD_LIMITS = (
     "XCREPRO_THREADS",
     "NUMBA_NUM_THREADS",
@@ -149,7 +150,7 @@ class Child:
         self.attempts += 1
         self.executed.unlink(missing_ok=True)
         self.notes_file.unlink(missing_ok=True)
-        arguments = [str(self.job.entry.notebook), str(self.executed), "--no-progress-bar", "--log-output"]
+        arguments = [str(self.job.entry.notebook), str(self.executed), "--no-progress-bar", "--log-output", *_START]
         if self.job.inject:
             # As YAML: papermill's -p would turn the text "1" into a number.
             arguments += ["-y", yaml.safe_dump(self.job.values)]

@@ -194,7 +194,7 @@ def alone(root: Path) -> Iterator[None]:
     try:
         (root / "build").mkdir(parents=True, exist_ok=True)
         lock = FileLock(root / "build" / "run.lock")
-        lock.acquire(timeout=2)  # a run that was killed as it started a child leaves the lock to it until that is up
+        lock.acquire(timeout=20)  # a run that was killed as it started a child leaves the lock to it until that is up
     except Timeout:
         raise XCError(f"another run is under way in {root}: wait for it to end, or stop it, then run again") from None
     except OSError as error:

@@ -9,7 +9,9 @@ served.serve(_METRICS, "xcrepro.tools.judged")
 served.serve(_METRICS, "xcrepro.tools.confused", "Confused", "confused_labels")
 served.serve(_METRICS, "xcrepro.tools.sets", "ThresholdCurve", "aurc", "best_threshold", "cross_fit_sets", "risk_coverage",
              "threshold_curve")  # fmt: skip
-for _format in ("annif", "arff", "lists", "mat", "npy", "parquet", "trec"):
+for _format in (
+    "annif", "arff", "corpus", "dictionary", "fasttext", "lists", "mat", "npy", "parquet", "trec", "wide"
+):  # fmt: skip
     served.serve(_FORMATS, f"xcrepro.tools.formats.{_format}")
 served.serve("xcrepro.core.data", "xcrepro.tools.filters")
 served.serve("xcrepro.core.data", "xcrepro.tools.filters", "make_filter", "read_texts", "write_filter")

@@ -164,7 +164,9 @@ def _read(
     points = _Points([], [], [], [], [], [])
     for line, record in json_lines(path):
         keys = text_keys if text_keys is not None else [key for key in TEXT_KEYS if key in record]
-        texts = [record.get(key) for key in keys]
+        texts = [
+            "" if key in record and record[key] is None else record.get(key) for key in keys
+        ]  # null: an empty text
         there = f"the keys {shown(', '.join(record))}"
         if not texts or not all(isinstance(part, str) for part in texts):
             do = "Name the keys of the texts (--text, text_keys=)"

@@ -52,17 +52,17 @@ def bits(found: xc.State, tmp_path) -> tuple[bytes, bytes]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**31), kind=st.sampled_from([*SCORES]), exact=st.booleans())
-def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, exact, tmp_path_factory):
+@given(seed=st.integers(0, 2**31), kind=st.sampled_from([*SCORES]))
+def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("state")
     Y, top, w, counts, n_relevant = rows(seed, scores=kind)
     rng = np.random.default_rng(seed)
-    whole = empty(w, counts, exact=exact).update(Y, top, 0, n_relevant)
+    whole = empty(w, counts).update(Y, top, 0, n_relevant)
     cuts = [0, *np.sort(rng.integers(0, 61, rng.integers(0, 9))).tolist(), 60]
     parts = []
     for low, high in itertools.pairwise(cuts):
         some = slice(low, high)
-        target = parts[0] if parts and rng.random() < 0.3 else empty(w, counts, exact=exact)
+        target = parts[0] if parts and rng.random() < 0.3 else empty(w, counts)
         target.update(Y[some], top.rows(some), low, n_relevant[some])
         parts += [target] if target not in parts else []
     while len(parts) > 1:
@@ -78,7 +78,7 @@ def test_it_is_what_evaluate_and_calibration_table_give():
     found = xc.State((1, 3, 5), None, w, counts).update(Y, top).compute()
     assert found.equals(xc.evaluate(Y, top, inverse_propensity=w, label_counts=counts))
     names = registry.names("pairs", "scores")
-    found = xc.State((1, 5), names, exact=True).update(Y, top).compute()
+    found = xc.State((1, 5), names).update(Y, top).compute()
     assert found.equals(xc.metrics.calibration_table(Y, top, (1, 5)))
     assert found.equals(xc.evaluate(Y, top, (1, 5), metrics=names))
 
@@ -214,7 +214,6 @@ def merged(**other):
         ({"ks": (1, 5)}, r"metrics \[.*'PSP@3'\] .*'PSP@5'\]"),
         ({"inverse_propensity": np.full(N_LABELS, 2.0)}, "inverse_propensity [0-9a-f]{16} .*[0-9a-f]{16}"),
         ({"bins": 15}, "bins 10 .*15"),
-        ({"exact": True}, "exact False .*True"),
     ],
 )
 def test_states_of_other_options_are_refused(other, message):
@@ -445,47 +444,6 @@ def test_of_an_iterable_needs_no_top():
 # ---------------------------------------------------------------- calibration and intervals
 
 
-def test_cross_fitting_from_counts_is_that_of_the_pairs():
-    Y, top, *_ = rows(18, n=200)
-    names = ["ECE@5", "ACE@5", "Brier@5", "NLL@5", "P@5"]
-    parts = [xc.State(5, names, exact=True, n_rows=200, folds=7) for _ in range(3)]
-    for part, some in zip(parts, (slice(130, 200), slice(0, 55), slice(55, 130)), strict=True):
-        part.update(Y[some], top.rows(some), some.start)
-    merged = parts[0].merge(parts[1]).merge(parts[2])
-    for method in ("isotonic", "platt", "beta"):
-        want = xc.calibrate.cross_fit(top.scores, Y.toarray()[np.arange(200)[:, None], top.ids], method, folds=7)
-        present = top.ids >= 0
-        pairs = want[present], (Y.toarray()[np.arange(200)[:, None], top.ids] > 0)[present]
-        found = merged.calibrated(method).set_index("metric")["value"]
-        assert found.index.tolist() == ["ECE", "ACE", "Brier", "NLL"]
-        for name, metric in (("ECE", "ece"), ("ACE", "ace"), ("Brier", "brier"), ("NLL", "nll")):
-            assert found[name] == pytest.approx(getattr(xc.metrics, metric)(*pairs), abs=1e-12), (method, name)
-        again = merged.cross_fit(5, method).predict(top.scores[130:], 130)
-        assert again[present[130:]].tolist() == want[130:][present[130:]].tolist()
-    isotonic = xc.calibrate.Isotonic().fit_counts(*merged.scores(5).runs())
-    assert isotonic.predict(top.scores)[present].tolist() == (
-        xc.calibrate.Isotonic().fit(top.scores, Y.toarray()[np.arange(200)[:, None], top.ids]).predict(top.scores)
-    )[present].tolist()  # fmt: skip
-
-
-def test_the_grid_stays_within_its_bounds_and_its_memory():
-    rng = np.random.default_rng(19)
-    names = ["ACE", "smECE", "Brier"]
-    grid, exact = xc.State((1, 5), names), xc.State((1, 5), names, exact=True)
-    for _ in range(6):
-        said = rng.random((2000, 30))
-        Y, top = sp.csr_matrix(rng.random(said.shape) < said**2), xc.TopK.from_scores(said, 5)
-        grid.update(Y, top)
-        exact.update(Y, top)
-    bounds = grid.bounds().set_index(["metric", "k"])["value"]
-    one, other = (state.compute().set_index(["metric", "k"])["value"] for state in (grid, exact))
-    for name in ("ACE", "smECE"):
-        for k in (1, 5):
-            assert abs(one[name, k] - other[name, k]) <= bounds[name, k] < 2e-4
-    assert (one["Brier"] == other["Brier"]).all()
-    assert (exact.bounds()["value"] == 0).all()
-
-
 def test_intervals_merge_as_all_else_does(tmp_path):
     Y, top, w, *_ = rows(20, n=120)
     options = {"inverse_propensity": w, "samples": 200, "seed": 3}
@@ -520,13 +478,7 @@ def test_intervals_merge_as_all_else_does(tmp_path):
         (lambda Y, top: xc.State(1, "coverage", samples=50), "samples .*sums"),
         (lambda Y, top: xc.State(1, "P", samples=50).update(Y, top), "first_row .*samples"),
         (lambda Y, top: xc.State(1, "P").update(Y, top).intervals(), "samples .*front"),
-        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top), "first_row .*cross-fitting"),
-        (lambda Y, top: xc.State(1, "ECE", n_rows=60).update(Y, top, 1), "block's 60 rows"),
-        (lambda Y, top: xc.State(1, "ACE").update(Y, top).cross_fit(1), "n_rows .*front"),
-        (lambda Y, top: xc.State(1, "P").update(Y, top).scores(1), "keeps .*scores"),
-        (lambda Y, top: xc.State(1, "ACE").update(Y, top).scores(2), "k must"),
         (lambda Y, top: xc.State(1, "P").update(Y, top).counts(), "label-wise"),
-        (lambda Y, top: xc.State(1, "ACE").bounds(), "one row"),
     ],
 )
 def test_what_was_not_kept_is_named(call, message):

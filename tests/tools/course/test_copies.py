@@ -130,7 +130,7 @@ def test_the_teachers_folder(save, small, tmp_path):
     release = notebooks.read(tmp_path / "out" / "release" / "01_small" / "01_small.ipynb")
     assert "x + x" not in json.dumps(release)
     settings = (tmp_path / "out" / "nbgrader_config.py").read_text()
-    assert "c.Execute.timeout = 300" in settings
+    assert "c.Execute.timeout = 3600" in settings
 
 
 @nbgrader

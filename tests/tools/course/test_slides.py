@@ -50,7 +50,7 @@ def _looked_at(page, room) -> dict:
     copy.write_text(page.read_text(encoding="utf-8").replace("</body>", _LOOK), encoding="utf-8")
     command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={room}"]
     command += ["--window-size=1280,800", "--virtual-time-budget=60000", "--dump-dom", copy.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     found = re.search(r"<output>(.*)</output>", done.stdout, re.DOTALL)
     assert found, done.stderr
     return json.loads(html.unescape(found.group(1)))

@@ -90,6 +90,8 @@ def read_label_names(path: str | os.PathLike, n_labels: int | None = None) -> La
     """Read a file of label names (see the module for the forms), of ``n_labels`` labels if that is given."""
     lines = [text for _, text in text_lines(path)]
     found = _json(path, lines) or _columns(lines) or _table(path, lines) or _plain(path, lines)
+    if found.names and all(name.startswith("__label__") for name in found.names):  # fastText's, no part of a name
+        found = LabelNames(tuple(name.removeprefix("__label__") for name in found.names), found.codes)
     for text in (*found.names, *found.codes):
         check_text(path, None, text)
     if n_labels is not None and len(found) != n_labels:
@@ -146,7 +148,7 @@ def _table(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
                     found = _by_id([(int(row[ids]), row[texts]) for row in rows])
                     if found is not None:
                         return LabelNames(found)
-        if separator == "\t":
+        if separator == "\t" and len(rows) > 1:
             do = "Name the columns in the first line, name and perhaps id or uri, or leave one name a line"
             raise DataError(path, f"columns with tabs, {shown(lines[0])}", "columns that are known", line=1, do=do)
     return None

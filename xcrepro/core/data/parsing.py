@@ -408,7 +408,8 @@ def explain(buffer: bytearray, end: int, kind: int, at: int, layout: Layout) -> 
         return "a carriage return inside a line", "one only before a newline", "Convert the line ends"
     if kind == parse.IN_LABEL:
         token = _token(buffer, at, _BLANK + b",")
-        if not token:
+        blank_before = at > 0 and bytes(buffer[at - 1 : at]) in (b" ", b"\t")
+        if not token or (":" in token and blank_before):
             return "a comma without a label after it", "label,label,...", ""
         if ":" in token:
             return f"{_show(token)} in the label list", "a blank between labels and features", ""

@@ -279,6 +279,8 @@ def read_jsonl_labels(path: str | os.PathLike, *, n_labels: int | None = None, r
     values: list[np.float32] = []
     lens: list[int] = []
     for line, text in raw_lines(path):
+        if not text.strip():
+            continue
         row = _jsonl_row(path, line, text, limit)
         ids.extend(row)
         values.extend(row.values())

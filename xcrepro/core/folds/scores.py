@@ -1,8 +1,7 @@
 """How many pairs and hits there are at each score: calibration in full, over parts that merge.
 
-ACE, smooth ECE and every calibrator of :mod:`xcrepro.core.calibrate` depend on nothing but these counts, and counts add up to
-the same bits in any order. :class:`ScorePool` holds them, :class:`ScoreCounts` is the fold over blocks of rows: one pool for
-each cut-off, and for each contiguous fold of cross-fitting.
+ACE and smooth ECE depend on nothing but these counts, and counts add up to the same bits in any order. :class:`ScorePool` holds
+them, :class:`ScoreCounts` is the fold over blocks of rows: one pool for each cut-off.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xcrepro.core import arithmetic, calibrate
+from xcrepro.core import arithmetic
 from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.block import Block
@@ -68,48 +67,28 @@ class Runs(NamedTuple):
 class _Run(NamedTuple):
     """A run as the kernels have it: scores are bits. Never written to, so pools share them."""
 
-    low: np.ndarray
-    high: np.ndarray
+    scores: np.ndarray
     n: np.ndarray
     hits: np.ndarray
 
 
 class ScorePool:
-    """How many pairs and how many hits there are at each score, in [0, 1].
+    """How many pairs and how many hits there are at each distinct score, in [0, 1]: 20 bytes each (24 for float64).
 
-    **Exact** pools hold every distinct score, so they grow with their number: 20 bytes each (24 for float64).
-
-    **Grid** pools, the default, hold at most 376,835 cells of 24 bytes, 9 MB, whatever passes; only cells that are not empty
-    take room. The cell of a float32 score s is the leading 13 bits of the mantissa, and the exponent, of min(s, 1 - s),
-    mirrored at 1/2: its width is at most 2^-13 of min(s, 1 - s), so cells are fine where scores crowd, near 0 and 1. All
-    scores below 2^-24 share one cell. (1 - s is exact in float32 from 1/2 on.) Each cell holds its pairs, its hits and its
-    lowest and highest score; it stands at their middle, at most 2^-16 from any of its scores. So a cell of one distinct score
-    is exact, however many pairs tie there: 0, 1, 1/2, all scores between 1 - 2^-11 and 1, and the few values that a
-    calibrated or rounded score takes.
-
-    What a grid costs follows from the pool itself, and is 0 where no cell holds two scores: :meth:`ace_bound`,
-    :meth:`smooth_ece_bound`, :meth:`isotonic_bound`.
-
-    Equal content is equal bytes of :meth:`arrays`, however it came: pairs one by one or at once, in any order, through any
-    tree of merges.
-
-    Parameters
-    ----------
-    exact : bool
-        See above. An exact pool takes float32 or float64 scores, not both.
+    A pool takes float32 or float64 scores, not both. Equal content is equal bytes of :meth:`arrays`, however it came: pairs one
+    by one or at once, in any order, through any tree of merges.
 
     Examples
     --------
     >>> pool = ScorePool().add([0.9, 0.2], [True, False]).merge(ScorePool().add([0.9], [False]))
     >>> pool.runs()
-    Runs(scores=array([0.2       , 0.89999998]), n=array([1, 2]), hits=array([0, 1]))
+    Runs(scores=array([0.2, 0.9]), n=array([1, 2]), hits=array([0, 1]))
     >>> round(pool.ace(bins=2), 4)
     0.3333
     """
 
-    def __init__(self, exact: bool = False) -> None:
-        self.exact = bool(exact)
-        self._dtype: np.dtype | None = None if self.exact else np.dtype(np.float32)
+    def __init__(self) -> None:
+        self._dtype: np.dtype | None = None
         self._stack: list[_Run] = []  # each run more than twice as long as the next
         self._keys: list[np.ndarray] = []  # pairs that wait, as keys, and how often each counts (None: once)
         self._weights: list[np.ndarray | None] = []
@@ -147,8 +126,6 @@ class ScorePool:
 
     def merge(self, other: ScorePool) -> ScorePool:
         """Count all pairs of another pool, which stays as it is."""
-        if other.exact != self.exact:
-            raise ArgumentError("other", f"must have exact={self.exact}, as this pool has", f"exact={other.exact}")
         if other._dtype is not None:
             self._check_dtype(other._dtype)
         other._count_waiting()
@@ -158,7 +135,7 @@ class ScorePool:
 
     def copy(self) -> ScorePool:
         """Another pool of the same pairs."""
-        return ScorePool(self.exact).merge(self)
+        return ScorePool().merge(self)
 
     def _check_dtype(self, dtype: np.dtype) -> None:
         if dtype not in _UNSIGNED:
@@ -166,8 +143,7 @@ class ScorePool:
         if self._dtype is None:
             self._dtype = dtype
         elif dtype != self._dtype:
-            why = f"must stay {self._dtype} in a pool" if self.exact else "must be float32 in a grid"
-            raise ArgumentError("scores", why, dtype, "" if self.exact else "an exact pool takes float64")
+            raise ArgumentError("scores", f"must stay {self._dtype} in a pool", dtype)
 
     def _wait(self, keys: np.ndarray, weights: np.ndarray | None) -> None:
         if weights is not None:
@@ -194,15 +170,12 @@ class ScorePool:
             )
             keys, weights = _sorted(keys, weights)
         self._keys, self._weights, self._waiting = [], [], 0
-        self._push(self._trimmed(*kernel.count(keys, weights, not self.exact)))
+        self._push(self._trimmed(*kernel.count(keys, weights)))
 
-    def _trimmed(self, low: np.ndarray, high: np.ndarray, n: np.ndarray, hits: np.ndarray, length: int) -> _Run:
+    def _trimmed(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray, length: int) -> _Run:
         """A run without the room behind it, which is given back if it is much."""
         few = 4 * length < 3 * n.size
-        low, n, hits = (part[:length].copy() if few else part[:length] for part in (low, n, hits))
-        if self.exact:
-            return _Run(low, low, n, hits)
-        return _Run(low, high[:length].copy() if few else high[:length], n, hits)
+        return _Run(*(part[:length].copy() if few else part[:length] for part in (scores, n, hits)))
 
     def _push(self, run: _Run) -> None:
         # As a binary counter carries: what is merged is about as long as what it is merged with, so many small blocks cost
@@ -213,7 +186,7 @@ class ScorePool:
 
     def _merge_last(self) -> None:
         last, before = self._stack.pop(), self._stack.pop()
-        self._stack.append(self._trimmed(*kernel.merge(*before, *last, not self.exact)))
+        self._stack.append(self._trimmed(*kernel.merge(*before, *last)))
 
     def _settled(self) -> _Run:
         """Everything, as one run."""
@@ -222,7 +195,7 @@ class ScorePool:
             self._merge_last()
         if not self._stack:
             bits, counts = np.empty(0, _UNSIGNED[self._dtype or np.dtype(np.float32)]), np.empty(0, np.int64)
-            return _Run(bits, bits, counts, counts)
+            return _Run(bits, counts, counts)
         return self._stack[0]
 
     # ------------------------------------------------------------------ out
@@ -233,64 +206,34 @@ class ScorePool:
         return int(self._settled().n.sum())
 
     def runs(self) -> Runs:
-        """Rising scores, and the pairs and hits at each; a cell of a grid stands at the middle between its lowest and its
-        highest score."""
+        """Rising scores, and the pairs and hits at each."""
         run = self._settled()
-        return Runs(self._middle(run), run.n, run.hits)
-
-    def _values(self, bits: np.ndarray) -> np.ndarray:
-        return bits.view(np.float32 if bits.dtype == np.uint32 else np.float64).astype(np.float64)
-
-    def _middle(self, run: _Run) -> np.ndarray:
-        # Two float32 add up exactly in float64
-        return self._values(run.low) if self.exact else (self._values(run.low) + self._values(run.high)) / 2.0
-
-    def _spread(self, run: _Run) -> np.ndarray:
-        """How far the scores of each entry can be from where it stands."""
-        if self.exact:
-            return np.zeros(run.n.size)
-        return (self._values(run.high) - self._values(run.low)) / 2.0
+        return Runs(_values(run.scores), run.n, run.hits)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything it holds, in one canonical form."""
         run = self._settled()
-        dtype = self._dtype or np.dtype(np.float32)
-        named = {"scores": run.low} if self.exact else {"low": run.low, "high": run.high}
-        return {name: bits.view(dtype) for name, bits in named.items()} | {"n": run.n, "hits": run.hits}
+        return {"scores": run.scores.view(self._dtype or np.dtype(np.float32)), "n": run.n, "hits": run.hits}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> ScorePool:
         """The inverse of :meth:`arrays`, on a fresh pool."""
-        names = {"scores"} if self.exact else {"low", "high"}
-        if set(arrays) != names | {"n", "hits"}:
-            raise ValueError(
-                f"a pool holds {', '.join(sorted(names | {'n', 'hits'}))}, not {', '.join(sorted(arrays))}"
-            )
-        n, hits = arrays["n"], arrays["hits"]
-        low = arrays["scores" if self.exact else "low"]
-        high = low if self.exact else arrays["high"]
+        if set(arrays) != {"scores", "n", "hits"}:
+            raise ValueError(f"a pool holds hits, n, scores, not {', '.join(sorted(arrays))}")
+        scores, n, hits = arrays["scores"], arrays["n"], arrays["hits"]
         for name, array in arrays.items():
-            allowed = ([np.float32, np.float64] if self.exact else [np.float32]) if name in names else [np.int64]
+            allowed = [np.float32, np.float64] if name == "scores" else [np.int64]
             if array.ndim != 1 or array.shape != n.shape or array.dtype not in allowed:
                 raise ValueError(f"{name} of dtype {array.dtype} and shape {array.shape}, where n has {n.shape}")
-        if not ((low >= 0) & (high <= 1) & ~np.signbit(low)).all():
+        if not ((scores >= 0) & (scores <= 1) & ~np.signbit(scores)).all():
             raise ValueError("scores outside [0, 1]")
         if not ((n >= 1) & (hits >= 0) & (hits <= n)).all():
             raise ValueError("counts that are no counts")
         if n.sum(dtype=np.float64) > _MOST_PAIRS:
             raise ValueError(f"counts of more than {_MOST_PAIRS:,} pairs")
-        bits = low.copy().view(_UNSIGNED[low.dtype])
-        run = _Run(bits, bits if self.exact else high.copy().view(np.uint32), n.copy(), hits.copy())
-        place = run.low
-        if not self.exact:
-            place, last = np.empty(n.size, np.int64), np.empty(n.size, np.int64)
-            kernel.cells(run.low, place)
-            kernel.cells(run.high, last)
-            if not ((place == last) & (low <= high) & ((n > 1) | (low == high))).all():
-                raise ValueError("a lowest and a highest score that are of no cell")
-        if (place[1:] <= place[:-1]).any():
+        if (scores[1:] <= scores[:-1]).any():
             raise ValueError("scores that do not rise")
-        self._dtype = low.dtype if n.size or not self.exact else None
-        self._stack = [run] if n.size else []
+        self._dtype = scores.dtype if n.size else None
+        self._stack = [_Run(scores.copy().view(_UNSIGNED[scores.dtype]), n.copy(), hits.copy())] if n.size else []
         return self
 
     # ------------------------------------------------------------------ metrics
@@ -302,21 +245,16 @@ class ScorePool:
         return run
 
     def ace(self, bins: int = 10, norm: str = "l1", half: str | None = None) -> float:
-        """Adaptive calibration error: see :func:`xcrepro.core.metrics.calibration.ace`, of which an exact pool has the bits."""
+        """Adaptive calibration error: see :func:`xcrepro.core.metrics.calibration.ace`."""
         table = self._equal_mass(bins)
         return gap_error(table[kernel.COUNT], table[kernel.HITS], table[kernel.SCORE], norm, half)
-
-    def ace_bound(self, bins: int = 10, norm: str = "l1") -> float:
-        """How far :meth:`ace` can be from that of the pairs themselves, for any ``half``; 0 if each cell holds one score."""
-        table = self._equal_mass(bins)
-        return gap_error(table[kernel.COUNT], np.zeros(bins), table[kernel.MOVE], norm, None)
 
     def _equal_mass(self, bins: int) -> np.ndarray:
         whole_number("bins", bins, 1, MAX_BINS)
         run = self._filled()
         table = np.empty((kernel.ROWS, bins))
         cuts = np.array([b * int(run.n.sum()) // bins for b in range(bins + 1)], np.int64)
-        kernel.equal_mass(self._middle(run), run.n, run.hits, self._spread(run), cuts, table)
+        kernel.equal_mass(_values(run.scores), run.n, run.hits, cuts, table)
         return table
 
     def smooth_ece(self, bandwidth: float | None = None) -> float:
@@ -324,50 +262,11 @@ class ScorePool:
         if bandwidth is not None:
             real_number("bandwidth", bandwidth, above=0)
         run = self._filled()
-        return _smooth(_residuals(self._middle(run), run.n, run.hits) / int(run.n.sum()), bandwidth)
+        return _smooth(_residuals(_values(run.scores), run.n, run.hits) / int(run.n.sum()), bandwidth)
 
-    def smooth_ece_bound(self, bandwidth: float | None = None) -> float:
-        """How far :meth:`smooth_ece` can be from that of the pairs themselves, about 1e-6 for its steps aside; 0 if each cell
-        holds one score.
 
-        At bandwidth s a pair (p, y) adds (p - y) K(t, p) to the curve at t, K the reflected Gaussian, whose integral is 1.
-        Moved to r, (p - y) K(t, p) - (r - y) K(t, r) = (p - r) K(t, p) + (r - y) (K(t, p) - K(t, r)); the integral of
-        its size is at most |p - r| (1 + |r - y| L / s), with L = sqrt(2 / pi), the integral of a standard Gaussian's |slope|.
-        The mean over pairs, with each cell's spread for |p - r|, is e(s) = A + B / s.
-
-        The value without a bandwidth is where a falling f(s) crosses s. Let it be t here and t' for the pairs. If t' > u for
-        some u >= t, then t' = f'(t') <= f(t') + e(t') <= t + e(u); so t' - t is at most u - t where u = t + e(u). If
-        t' < t, then t = f(t) <= f'(t) + e(t) <= t' + e(t); nor is t' below 0.
-        """
-        run = self._filled()
-        middle, spread, total = self._middle(run), self._spread(run), int(run.n.sum())
-        moved = float((run.n * spread).sum()) / total
-        apart = run.hits * (1.0 - middle) + (run.n - run.hits) * middle
-        steep = math.sqrt(2.0 / math.pi) * float((apart * spread).sum()) / total
-        if bandwidth is not None:
-            return moved + steep / real_number("bandwidth", bandwidth, above=0)
-        if moved == 0.0:
-            return 0.0
-        value = self.smooth_ece()
-        both = value + moved
-        above = (both + math.sqrt(both * both + 4.0 * steep)) / 2.0
-        below = moved + steep / value if value > 0 else math.inf
-        return max(above - value, min(below, value))
-
-    def isotonic_bound(self) -> float:
-        """How much larger the Brier score of isotonic regression on the cells can be than on the scores themselves, both on the
-        pairs they were fitted on; it is never smaller. 0 if no cell that holds several scores has both hits and misses.
-
-        Let g be the fit on the scores. Its means over the cells rise too, so the fit on the cells is at least as good as
-        they are. In a cell of n pairs and h hits they cost n (2 cov(g, y) - var(g)) more than g does, at most 2 n sd(g) sd(y)
-        <= R n sd(y) = R sqrt(h (n - h)), R the range of g in the cell, because sd(g) <= R / 2. As g rises within [0, 1],
-        the R of all cells add up to at most 1, so the whole cost is at most the largest sqrt(h (n - h)) of a cell with
-        several scores, which is at most n / 2; over all pairs.
-        """
-        run = self._filled()
-        several = run.high > run.low
-        worst = np.sqrt(run.hits[several]) * np.sqrt((run.n - run.hits)[several])
-        return float(worst.max(initial=0.0)) / int(run.n.sum())
+def _values(bits: np.ndarray) -> np.ndarray:
+    return bits.view(np.float32 if bits.dtype == np.uint32 else np.float64).astype(np.float64)
 
 
 def _sorted(keys: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -470,38 +369,6 @@ def _crossing(error: Callable[[float], float]) -> float:
 # ---------------------------------------------------------------------------------------------- the fold
 
 
-class CrossFitted(NamedTuple):
-    """What cross-fitting from counts comes to.
-
-    Attributes
-    ----------
-    edges : ndarray of int64, shape (folds + 1,)
-        Fold f holds the rows [edges[f], edges[f + 1]).
-    calibrators : tuple
-        One a fold, fitted on the pairs of all other folds; None where there are none.
-    pool : ScorePool
-        The pairs by calibrated score, exact: its ``runs`` are what every calibration metric after cross-fitting follows from.
-    """
-
-    edges: np.ndarray
-    calibrators: tuple
-    pool: ScorePool
-
-    def predict(self, scores, first_row: int) -> np.ndarray:
-        """Calibrated probabilities of rows, each by its own fold's calibrator: a second pass over the data."""
-        values = np.asarray(scores)
-        out = np.full(values.shape, -np.inf)
-        for f, lo, hi in _in_folds(self.edges, first_row, len(values)):
-            part = values[lo:hi]
-            if self.calibrators[f] is not None:
-                out[lo:hi] = self.calibrators[f].predict(part)
-            elif (part != -np.inf).any():
-                raise ArgumentError(
-                    "first_row", f"must be of a fold with pairs outside it, and fold {f} has none", first_row
-                )
-        return out
-
-
 class ScoreCounts:
     """The scores and hits of the first k places, for several k: a fold (see :mod:`xcrepro.core.folds`).
 
@@ -509,149 +376,64 @@ class ScoreCounts:
     ----------
     ks : array_like of int, shape (K,)
         Distinct and rising.
-    exact : bool
-        As for :class:`ScorePool`.
-    n_rows : int, optional
-        How many rows there will be in all. Needed for cross-fitting, whose contiguous folds follow from it; each block must
-        then say its first row.
-    folds : int
-        With ``n_rows``: 2 to n_rows.
 
     Examples
     --------
     >>> from xcrepro import TopK
     >>> truth, top = np.eye(4), TopK.from_scores(np.array([[.9, .1, 0, 0], [.8, .7, 0, 0], [.2, 0, .6, 0], [0, 0, .3, .4]]), 2)
-    >>> counts = ScoreCounts((1, 2), n_rows=4, folds=2)
+    >>> counts = ScoreCounts((1, 2))
     >>> for first in (2, 0):                                            # blocks may come in any order
-    ...     counts.add(Block(truth[first : first + 2], top.rows(slice(first, first + 2)), 2, first))
+    ...     counts.add(Block(truth[first : first + 2], top.rows(slice(first, first + 2)), 2))
     >>> counts.pool(1).runs().hits, counts.pool(2).n_pairs
     (array([1, 1, 0, 1]), 8)
-    >>> counts.cross_fit(1, "isotonic").pool.runs()
-    Runs(scores=array([0., 1.]), n=array([2, 2]), hits=array([2, 1]))
     """
 
-    def __init__(self, ks, exact: bool = False, n_rows: int | None = None, folds: int = 10) -> None:
+    def __init__(self, ks) -> None:
         self.ks = np.asarray(ks, np.int64)
-        self.exact, self.n_rows = bool(exact), n_rows
-        self._edges = None if n_rows is None else calibrate.fold_edges(n_rows, folds)
-        n_folds = 1 if self._edges is None else self._edges.size - 1
-        # Of each fold and each stretch of places (from one k up to the next)
-        self._pools = [[ScorePool(exact) for _ in self.ks] for _ in range(n_folds)]
+        self._pools = [ScorePool() for _ in self.ks]  # of each stretch of places, from one k up to the next
 
     def add(self, block: Block) -> None:
         """Fold in a block."""
         k = int(self.ks[-1])
         scores, present = np.ascontiguousarray(block.scores[:, :k]), block.ids[:, :k] >= 0
         check_scores(scores, present, block.first_row)
-        parts = [(0, 0, block.n_rows)]
-        if self._edges is not None:
-            if block.first_row is None:
-                rule = "must be given for cross-fitting, whose folds are made of row numbers"
-                raise ArgumentError("first_row", rule, None, "say where the block begins")
-            parts = list(_in_folds(self._edges, block.first_row, block.n_rows))
-        keys, full = _keys(scores, block.found[:, :k]), bool(present.all())
-        for f, lo, hi in parts:
-            first = 0
-            for pool, last in zip(self._pools[f], self.ks.tolist(), strict=True):
-                kept = slice(None) if full else present[lo:hi, first:last].ravel()
-                # A copy: what waits must not hold on to the whole block.
-                pool._wait(keys[lo:hi, first:last].flatten()[kept], None)
-                first = last
+        keys, full, first = _keys(scores, block.found[:, :k]), bool(present.all()), 0
+        for pool, last in zip(self._pools, self.ks.tolist(), strict=True):
+            kept = slice(None) if full else present[:, first:last].ravel()
+            pool._check_dtype(scores.dtype)
+            # A copy: what waits must not hold on to the whole block.
+            pool._wait(keys[:, first:last].flatten()[kept], None)
+            first = last
 
     def merge(self, other: ScoreCounts) -> None:
         """Fold in another of the same options."""
-        for mine, theirs in zip(self._pools, other._pools, strict=True):
-            for pool, part in zip(mine, theirs, strict=True):
-                pool.merge(part)
+        for pool, part in zip(self._pools, other._pools, strict=True):
+            pool.merge(part)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything it holds: the arrays of all pools in one, and ``sizes`` (folds, K), how long each pool's part is."""
-        parts = [pool.arrays() for row in self._pools for pool in row]
-        sizes = np.array([part["n"].size for part in parts], np.int64).reshape(len(self._pools), -1)
+        """Everything it holds: the arrays of all pools in one, and ``sizes`` (K,), how long each pool's part is."""
+        parts = [pool.arrays() for pool in self._pools]
+        sizes = np.array([part["n"].size for part in parts], np.int64)
         return {"sizes": sizes} | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """The inverse of :meth:`arrays`; ValueError where they cannot be right."""
         arrays = dict(arrays)
-        shape = len(self._pools), self.ks.size
         sizes = arrays.pop("sizes", None)
-        if sizes is None or sizes.shape != shape or sizes.dtype != np.int64 or (sizes < 0).any():
-            raise ValueError(f"sizes that are not {shape} whole numbers")
+        if sizes is None or sizes.shape != self.ks.shape or sizes.dtype != np.int64 or (sizes < 0).any():
+            raise ValueError(f"sizes that are not {self.ks.size} whole numbers")
         edges = np.append(0, np.cumsum(sizes))
         for name, array in arrays.items():
             if array.ndim != 1 or array.size != edges[-1]:
                 raise ValueError(f"{name} of shape {array.shape}, where sizes add up to {edges[-1]}")
-        pools = [pool for row in self._pools for pool in row]
-        for pool, lo, hi in zip(pools, edges[:-1], edges[1:], strict=True):
+        for pool, lo, hi in zip(self._pools, edges[:-1], edges[1:], strict=True):
             pool.restore({name: array[lo:hi] for name, array in arrays.items()})
 
     def pool(self, k: int) -> ScorePool:
         """The pairs of the first k places."""
-        pool = ScorePool(self.exact)
-        for part in self._parts(k):
-            pool.merge(part)
-        return pool
-
-    def _parts(self, k: int) -> list[ScorePool]:
-        """The pool of each fold."""
         if k not in self.ks:
             raise ArgumentError("k", f"must be one of {self.ks.tolist()}", k)
-        parts = []
-        for row in self._pools:
-            part = ScorePool(self.exact)
-            for pool in row[: int(np.searchsorted(self.ks, k)) + 1]:
-                part.merge(pool)
-            parts.append(part)
-        return parts
-
-    def cross_fit(self, k: int, method="isotonic") -> CrossFitted:
-        """Calibrate each fold's rows by a map fitted on all the others', from counts alone.
-
-        Of exact counts the calibrated values are those of :func:`xcrepro.calibrate.cross_fit` on the pairs, to the last
-        bit. Of a grid, every pair stands where its cell does.
-        """
-        if self._edges is None:
-            raise ArgumentError("n_rows", "must be given up front for cross-fitting", None, "its folds follow from it")
-        calibrator = calibrate.method_of(method)
-        if not hasattr(calibrator, "fit_counts"):
-            raise ArgumentError("method", "must have fit_counts, to learn from counts", repr(method), "take cross_fit")
-        parts = self._parts(k)
-        whole = ScorePool(self.exact)
-        for part in parts:
-            whole.merge(part)
-        total, scores = whole._filled(), whole.runs().scores
-        sizes = np.array([part.n_pairs for part in parts])
-        calibrate.check_folds(sizes)
-        fitted: list = [None] * sizes.size
-        room = calibrate.Room()
-        found = [ScorePool(exact=True) for _ in parts]
-
-        def fold(f: int) -> None:
-            own = parts[f]._settled()
-            places = np.empty(own.n.size, np.int64)
-            given = scores, total.low, total.n, total.hits, own.low, own.n, own.hits, places
-            rest = kernel.without(*given, *room.arrays(scores.size))
-            if rest[0].size:
-                fitted[f] = calibrate.fitted_copy(calibrator, *rest)
-                found[f].add_counts(fitted[f].predict(scores[places]), own.n, own.hits)
-
-        calibrate.over_folds(sizes, fold)
-        pool = ScorePool(exact=True)
-        for part in found:
+        pool = ScorePool()
+        for part in self._pools[: int(np.searchsorted(self.ks, k)) + 1]:
             pool.merge(part)
-        return CrossFitted(self._edges, tuple(fitted), pool)
-
-
-def _in_folds(edges: np.ndarray, first_row: int, n: int):
-    """(fold, lo, hi) of the stretches into which folds cut n rows from ``first_row`` on; lo and hi count from there."""
-    total = int(edges[-1])
-    first_row = whole_number("first_row", first_row)
-    if first_row + n > total:
-        rule = f"must leave room for the block's {n} rows among the {total} that were announced"
-        raise ArgumentError("first_row", rule, first_row)
-    f = int(np.searchsorted(edges, first_row, side="right")) - 1
-    lo = 0
-    while lo < n:
-        hi = min(n, int(edges[f + 1]) - first_row)
-        yield f, lo, hi
-        f, lo = f + 1, hi
+        return pool

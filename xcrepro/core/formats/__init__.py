@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -74,6 +75,8 @@ FORMATS = (
         "calibration", "`scores`, `prediction_ids`, `true_positives`, `labels`", "the calibration@k authors", (".npz",)
     ),
     Format("pairs", "`label:score label:score`, no header", "omikuji, napkinXC", (".pred",), ("omikuji", "napkinxc")),
+    Format("dictionary", "one JSON object of objects: `{row: {label: number}}`", "pytrec_eval, ranx", (".ranx.json",),
+           ("ranx", "pytrec_eval"), names=True),
     Format("lists", "one JSON list of lists: labels, or [label, score]", "napkinXC's Python lists", (".json",)),
     Format(
         "jsonl",
@@ -81,6 +84,10 @@ FORMATS = (
         "the repository's raw text, Annif",
         (".jsonl",), names=True),
     Format("csv", "columns `row`, `label`, `score`", "pandas, spreadsheets, databases", (".csv", ".tsv"), names=True),
+    Format("corpus", "`text<TAB><uri> <uri>`; columns `text`, `subject_uris`", "Annif's short-text corpora", (),
+           names=True),
+    Format("fasttext", "`__label__a __label__b words`; `__label__a 0.9 __label__b 0.1`", "fastText", (".fasttext",),
+           names=True),
     Format("parquet", "columns `labels`, `scores` (lists), or `row`, `label`, `score`", "pyarrow, pandas",
            (".parquet",), names=True),
     Format("trec", "`row 0 label relevance`; `row Q0 label rank score tag`", "trec_eval, ir_measures, ranx",
@@ -88,6 +95,8 @@ FORMATS = (
     Format("annif", "a folder: `NAME.tsv` or `.key`, `NAME.annif`", "Annif", ("/",), names=True),
     Format("arff", "ARFF, labels named in an XML file", "Mulan, MEKA, scikit-multilearn",
            (".arff",), ("mulan", "meka"), names=True),
+    Format("wide", "a column for each label, with a header or without", "pandas, Kaggle, spreadsheets, `numpy.savetxt`",
+           (), ("savetxt", "table"), names=True),
 )  # fmt: skip
 
 
@@ -124,6 +133,8 @@ def detect(path: str | os.PathLike) -> Format:
             found = [get("xc")]
         if not found:
             do = "Save a matrix with scipy.sparse.save_npz, or predictions with TopK.save"
+            if any(array in arrays for array in ("ids", "indices", "labels", "preds", "topk")):
+                do = "Of labels that are ranked, TopK.from_ids(ids, scores, n_labels=L).save(path) makes a file that is known"
             raise DataError(path, f"the arrays {', '.join(sorted(arrays)) or 'none'}", "those of a known .npz", do=do)
         return found[0]
     head = head_of(path)
@@ -135,6 +146,10 @@ def detect(path: str | os.PathLike) -> Format:
 
     if other := other_format(head):
         raise DataError(path, other[0], "one of the known formats", do=other[1])
+    if re.match(rb"\s*\d+(\s*,\s*\d+)*\s+\d+:[-+\d.]", head):
+        do = "Labels and features without a header, as svmlight has them: --from xc (format='xc') reads it, with --n-labels "
+        do += "(n_labels=) and --n-features (n_features=)"
+        raise DataError(path, shown(head[:60].decode("utf-8", "replace").split("\n")[0]), "a header", line=1, do=do)
     first = shown(head[:100].decode("utf-8", "backslashreplace").partition("\n")[0])
     do = "xcrepro convert --list shows the formats; --from (format=) says which it is meant to be"
     raise DataError(path, first, "one of the known formats", line=1, do=do)

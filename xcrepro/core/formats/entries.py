@@ -134,7 +134,7 @@ class Entries:
 
     def _csr(self, scores: np.ndarray) -> sparse.csr_matrix:
         rows, labels = (np.frombuffer(part, np.int64) for part in (self._rows, self._labels))
-        n = self._n_rows if self._n_rows is not None else self.index.height(self.path, set(self._rows))
+        n = self._n_rows if self._n_rows is not None else self.index.height(self.path, {*self._rows, *self.index.named})
         order = np.lexsort((labels, rows))
         again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(labels[order]) == 0))
         if len(again):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from scipy import sparse
 
@@ -15,7 +16,17 @@ from xcrepro.core.truth import as_truth
 
 def sniff(name: str, head: bytes) -> bool:
     """Whether the first line that is no comment is a header."""
-    return _header(head) in (2, 3)
+    return _header(head) in (2, 3) and not _is_table(head)
+
+
+def _is_table(head: bytes) -> bool:
+    """Whether the next line is numbers alone as well, as many: a table without a header, which no file with ids is."""
+    lines = [line.split() for line in head.split(b"\n")[:20] if line.strip() and not line.startswith(b"#")]
+    return (
+        len(lines) > 1
+        and len(lines[1]) == len(lines[0])
+        and all(re.fullmatch(rb"[-+\d.eE]+", cell) for cell in lines[1])
+    )
 
 
 def _header(head: bytes) -> int:

@@ -157,6 +157,8 @@ def parse_block(
                 previous = number
                 if c == _COMMA:
                     p += 1
+                    while _byte(text, p) in (_SPACE, _TAB):  # LSHTC's files have "545, 32 8:1"
+                        p += 1
                     continue
                 if not _ends_token(c):
                     fault = IN_LABEL

@@ -499,7 +499,7 @@ def calibration_table(
     """
     known = registry.names("pairs", "scores")
     names = known if metrics is None else some_of("metrics", metrics, known)
-    return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap, exact=True).compute()
+    return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap).compute()
 
 
 def is_probability(top: TopK) -> bool:
@@ -574,7 +574,7 @@ def _pool(scores, hits, k: int | None) -> ScorePool:
             raise ArgumentError("top", "must hold at least one prediction", "none")
     else:
         _check_no_k(k)
-    return ScorePool(exact=True).add(*check_pairs(scores, hits))
+    return ScorePool().add(*check_pairs(scores, hits))
 
 
 def _places(top, k: int | None) -> int:

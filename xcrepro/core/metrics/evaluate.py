@@ -167,7 +167,7 @@ def evaluate(
         how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": []}
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
         return table if many else table.drop(columns="model")
-    options = {"n_relevant": n_relevant, "exact": True, "ties": ties}
+    options = {"n_relevant": n_relevant, "ties": ties}
     if not many:
         return state.of(Y, top, ks, metrics, *about, **options).compute()
     return replicates.by_model(

@@ -209,7 +209,7 @@ class _Pairs:
         weights = times[row]
         n, hits = (np.add.reduceat(each, first) for each in (weights, weights * found))
         kept = n > 0
-        return ScorePool(exact=True).add_counts(values[kept], n[kept], hits[kept]).ace(BINS)
+        return ScorePool().add_counts(values[kept], n[kept], hits[kept]).ace(BINS)
 
     def _smooth(self, times: np.ndarray, k: int) -> np.ndarray:
         """smECE of each draw, as :func:`xcrepro.metrics.smooth_ece` on a coarser grid: the spread of draws needs no more."""
@@ -251,7 +251,7 @@ class System:
 
     def __init__(self, truth: Truth, top: TopK, ks: np.ndarray, metrics: list[Metric], options: Options) -> None:
         names, about = [metric.name for metric in metrics], (options.inverse_propensity, options.label_counts)
-        whole = state.of(truth, top, ks, names, *about, n_relevant=options.n_relevant, exact=True)
+        whole = state.of(truth, top, ks, names, *about, n_relevant=options.n_relevant)
         self._here = whole.values()
         self.names = [*self._here]  # in the caller's order, each bin of the binned macro-F1 a metric of its own
         block = Block(truth, top, int(ks[-1]), n_relevant=options.n_relevant)

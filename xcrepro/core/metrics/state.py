@@ -20,7 +20,7 @@ from xcrepro.core.folds.block import KS, Block, blocks
 from xcrepro.core.folds.labels import LabelCounts
 from xcrepro.core.folds.pairs import BINS, CAP, PairSums
 from xcrepro.core.folds.rows import RowSums, poisson_weights
-from xcrepro.core.folds.scores import CrossFitted, ScoreCounts, ScorePool
+from xcrepro.core.folds.scores import ScoreCounts
 from xcrepro.core.folds.ties import ORDERS, TiedSums
 from xcrepro.core.folds.truths import TruthRows
 from xcrepro.core.metrics import formulas, labelwise, registry
@@ -31,7 +31,7 @@ from xcrepro.core.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = "xcrepro state 4"
+_FORMAT = "xcrepro state 5"
 _SHARES = frozenset(
     ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "LRAP", "F", "micro-F1", "micro-P", "micro-R", "P (predicted)",
      "abandonment", "served", "PSP", "PSnDCG")
@@ -61,12 +61,6 @@ class State:
         Of the calibration metrics: see :mod:`xcrepro.core.metrics.calibration`.
     beta : float
         Of F, above 0.
-    exact : bool
-        Of ACE, smECE and calibrators: keep every distinct score, which grows with their number, in place of a fixed grid whose
-        error :meth:`bounds` states (:class:`xcrepro.core.folds.scores.ScorePool`).
-    n_rows, folds : int, optional
-        How many rows there will be in all, and into how many contiguous folds :meth:`cross_fit` cuts them, 10 by default; each
-        block then says its ``first_row``.
     samples, seed : int
         With ``samples``, :meth:`intervals` of sums over rows: a bootstrap whose weights are Poisson(1), drawn from the seed
         and the row's number, so that it merges as all else does; each block then
@@ -85,7 +79,7 @@ class State:
     -----
     What a state holds does not grow with the rows, but for these: the counts of labels grow with the labels met; ``coverage
     (reachable)`` keeps the truth of all rows, since which labels can be shown beside each other depends on all of them
-    (covered labels merge, reachable ones do not); ``exact`` keeps every distinct score.
+    (covered labels merge, reachable ones do not); ACE and smECE keep every distinct score.
 
     Examples
     --------
@@ -112,9 +106,6 @@ class State:
         closed: str = "left",
         cap: float = CAP,
         beta: float = 1.0,
-        exact: bool = False,
-        n_rows: int | None = None,
-        folds: int = 10,
         samples: int = 0,
         seed: int = 0,
         allow_repeats: bool = False,
@@ -137,8 +128,7 @@ class State:
         self._counts = None if label_counts is None else labelwise.checked_counts(label_counts)
         self._calibration = {"bins": bins, "closed": closed, "cap": cap}
         PairSums([1], **self._calibration)  # checks them
-        self._beta, self._exact = real_number("beta", beta, above=0), bool(exact)
-        self._cross_fit = {"n_rows": n_rows, "folds": folds}
+        self._beta = real_number("beta", beta, above=0)
         self._samples, self._seed = whole_number("samples", samples), whole_number("seed", seed, 0, 2**63 - 1)
         if self._samples and not any(metric.interval == "bootstrap" for metric, _ in self._wanted):
             do = "drawn rows cover fewer labels and fill bins more roughly: metrics.confidence_intervals has what holds"
@@ -174,8 +164,8 @@ class State:
         if kinds & {"pairs", "scores"}:
             loss = any(metric.name == "NLL" for metric in metrics)
             found["pairs"] = PairSums(self._at("pairs", "scores"), **self._calibration, loss=loss)
-        if "scores" in kinds or (kinds & {"pairs"} and self._cross_fit["n_rows"] is not None):
-            found["scores"] = ScoreCounts(self._at("pairs", "scores"), self._exact, **self._cross_fit)
+        if "scores" in kinds:
+            found["scores"] = ScoreCounts(self._at("pairs", "scores"))
         if "rows" in kinds:
             columns = {column for metric in metrics if metric.fold == "rows" for column in metric.columns}
             fold = RowSums if self._ties == "lowest-id" else TiedSums
@@ -486,111 +476,6 @@ class State:
         check_rows(self.n_rows)
         return labelwise.Counts.of(self._folds["labels"])
 
-    # ------------------------------------------------------------------ calibration
-
-    def _scores(self) -> ScoreCounts:
-        scores = (self._folds or self._open(0)).get("scores")
-        if scores is None:
-            do = "'ACE@5', or n_rows for cross-fitting any calibration metric"
-            raise ArgumentError("metrics", "must name a metric that keeps the scores' distribution", "none", do)
-        check_rows(self.n_rows)
-        return scores
-
-    def scores(self, k: int) -> ScorePool:
-        """How many pairs and hits there are at each score of the top k: what calibrators learn from.
-
-        Parameters
-        ----------
-        k : int
-            One that a calibration metric was asked for at.
-
-        Returns
-        -------
-        ScorePool
-            ``calibrator.fit_counts(*state.scores(5).runs())`` fits any calibrator of :mod:`xcrepro.core.calibrate` on all rows.
-
-        Raises
-        ------
-        ArgumentError
-            For another k, and where no distribution is kept.
-        """
-        return self._scores().pool(k)
-
-    def bounds(self) -> pd.DataFrame:
-        """How far ACE, smECE and the training Brier score of isotonic regression can be from the exact ones, on the grid.
-
-        Returns
-        -------
-        DataFrame
-            metric, k, value: at most so much, from what the cells hold; 0 where no cell holds two scores, and for ``exact``.
-        """
-        import pandas as pd
-
-        rows = []
-        for k in self._scores().ks.tolist():
-            pool = self.scores(k)
-            found = {"ACE": pool.ace_bound(self._calibration["bins"]), "smECE": pool.smooth_ece_bound()}
-            found["isotonic, Brier"] = pool.isotonic_bound()
-            rows += [(name, k, value) for name, value in found.items()]
-        return pd.DataFrame(rows, columns=["metric", "k", "value"])
-
-    def cross_fit(self, k: int, method="isotonic") -> CrossFitted:
-        """Calibrate each fold's rows by a map fitted on all the others', from counts alone.
-
-        Parameters
-        ----------
-        k : int
-            One that a calibration metric was asked for at.
-        method : str or calibrator
-            As for :func:`xcrepro.calibrate.cross_fit`, which gives the same for ``exact`` states.
-
-        Returns
-        -------
-        CrossFitted
-            The calibrators, one a fold; ``predict(scores, first_row)`` applies them in a second pass over the rows.
-
-        Raises
-        ------
-        ArgumentError
-            Without ``n_rows``, and as :meth:`scores` says.
-        """
-        return self._scores().cross_fit(k, method)
-
-    def calibrated(self, method="isotonic") -> pd.DataFrame:
-        """The calibration metrics after cross-fitting, without a second pass: a calibrated value follows from fold and score.
-
-        Parameters
-        ----------
-        method : str or calibrator
-            As for :meth:`cross_fit`.
-
-        Returns
-        -------
-        DataFrame
-            metric, k, value, of the metrics asked for that need probabilities.
-
-        Raises
-        ------
-        ArgumentError
-            As :meth:`cross_fit` says.
-        """
-        import pandas as pd
-
-        found = {}
-        rows = []
-        for metric, at in self._wanted:
-            for k in at.tolist() if metric.probabilities else ():
-                if k not in found:
-                    pool = self.cross_fit(k, method).pool
-                    sums = PairSums([1], **self._calibration)
-                    values, n, hits = pool.runs()
-                    which = np.repeat([False, True], values.size)
-                    sums.add_pairs(np.tile(values, 2), which, np.concatenate([n - hits, hits]))
-                    found[k] = pool, sums.at(1)
-                given = found[k] if metric.fold == "scores" else found[k][1:]
-                rows.append((metric.name, k, float(metric.formula(*given))))
-        return pd.DataFrame(rows, columns=["metric", "k", "value"])
-
     def _check_sums(self) -> None:
         """Raise ValueError where a mean or share over rows is none: below 0 or above 1."""
         for metric, at in self._wanted if self.n_rows else ():
@@ -611,9 +496,6 @@ class State:
             "n_labels": self._n_labels,
             **self._calibration,
             "beta": self._beta,
-            "exact": self._exact,
-            "rows announced": self._cross_fit["n_rows"],
-            "folds": self._cross_fit["folds"],
             "samples": self._samples,
             "seed": self._seed,
             "ties": self._ties,
@@ -704,11 +586,8 @@ class State:
                 name: arrays.get(name, other if header[name] is not None else None)
                 for name, other in zip(("inverse_propensity", "label_counts"), own, strict=True)
             }
-            options = {
-                name: header[name]
-                for name in ("bins", "closed", "cap", "beta", "exact", "folds", "samples", "seed", "ties")
-            }
-            options |= {"n_rows": header["rows announced"], "allow_repeats": allow_repeats}
+            options = {name: header[name] for name in ("bins", "closed", "cap", "beta", "samples", "seed", "ties")}
+            options |= {"allow_repeats": allow_repeats}
             state = cls(1, header["metrics"], **given, **options)
             if header["n_labels"] is not None:
                 folds = state._open(header["n_labels"])

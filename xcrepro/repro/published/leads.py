@@ -25,6 +25,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -141,6 +142,10 @@ def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead
 
 
 def _cell(name: str, text: str, one: float) -> Cell:
+    if re.fullmatch(r"\d{1,3},\d{1,2}", str(text)):
+        raise ArgumentError(
+            name, "must be a printed number", repr(text), f"a point, not a comma: {text.replace(',', '.')}"
+        )
     try:
         cell = Cell.of(str(text))
     except ValueError as error:

@@ -27,7 +27,7 @@ SETTINGS = {
         "text_stub": "Write your answer here.",
     },
     # Kernels compile when they first run; nbgrader's own 30 seconds are too short for that.
-    "Execute": {"timeout": 300},
+    "Execute": {"timeout": 3600},
 }
 """nbgrader's settings, which are not its defaults."""
 _GLOSSARY, _PRIMER, _EXAM, _PICTURES = "glossary.md", "primer.md", "exam.md", "pictures"

@@ -76,7 +76,7 @@ def run(lesson: Lesson) -> dict:
 
     notebook = nbformat.reads(json.dumps(lesson.notebook), as_version=4)
     try:
-        NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+        NotebookClient(notebook, timeout=3600, kernel_name="python3").execute()
     except CellExecutionError as error:
         raise DataError(
             lesson.path, f"a cell that fails ({error.ename}: {error.evalue})", "a run without error"

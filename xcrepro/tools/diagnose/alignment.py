@@ -72,6 +72,8 @@ class Finding:
 
 
 KINDS = {
+    "exchanged": "the truth stands where predictions should, and the predictions where the truth should",
+    "truth as predictions": "the predictions are the truth itself",
     "shape": "predictions and truth are of different sizes",
     "transposed": "rows and columns are exchanged",
     "rows without predictions": "a whole stretch of rows has none: a file that was cut off, a batch that was lost",
@@ -144,7 +146,7 @@ def check(
             "top", "must be a TopK", type(top).__name__, "TopK.from_scores, from_ids, from_pairs make one"
         )
     case = _Case(as_truth(Y), top, None if Y_train is None else as_truth(Y_train, "Y_train"), name)
-    found = [_training_truth(case), *_shape(case)]
+    found = [_training_truth(case), _exchanged(case), *_shape(case)]
     if case.rows_fit:
         moved = _rows_moved(case) or _training_points(case) or _labels_renumbered(case) or _transposed_square(case)
         found += [_rows_without(case)]
@@ -237,6 +239,25 @@ def _percent(rate: float) -> str:
 
 
 # ---------------------------------------------------------------------- sizes
+
+
+def _exchanged(case: _Case) -> Finding | None:
+    """Labels without scores, as many in each row as there happen to be, where predictions are to be."""
+    depth = (case.top.ids >= 0).sum(axis=1)
+    scores = case.top.scores[case.top.ids >= 0]
+    if not case.rows_fit or case.n < 10 or scores.size == 0 or (scores != scores[0]).any() or np.unique(depth).size < 2:
+        return None
+    sizes = np.minimum(case.truth.sizes, case.top.k)
+    if (case.hits_of(case.top.ids) == depth).all() and (sizes == depth).all():
+        text = f"{case.name} are the truth itself, label for label: hand over what a model predicted"
+        return Finding("truth as predictions", text, {"rows": case.n})
+    if np.unique(case.truth.sizes).size == 1 and case.truth.sizes[0] > 1:
+        text = (
+            f"every row of the truth has {case.truth.sizes[0]:,} labels, as the best of a model have, and {case.name} have one "
+            "score for all and another number of labels in each row, as a truth has: were the two exchanged?"
+        )
+        return Finding("exchanged", text, {"labels": int(case.truth.sizes[0])})
+    return None
 
 
 def _shape(case: _Case) -> Iterable[Finding]:

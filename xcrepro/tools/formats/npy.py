@@ -38,8 +38,19 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Scores; minus infinity is not predicted."""
+    array = _array(path)
+    if array.dtype.kind in "iu" and index.n_labels not in (None, array.shape[1]) and _are_ids(array, index.n_labels):
+        do = "If these are labels, best first: xc.TopK.from_ids(ids, n_labels=L).save('NAME.npz'), scores as a second argument"
+        raise DataError(path, f"whole numbers, {array.shape[1]} in a row", f"scores for {index.n_labels} labels", do=do)
     with of_file(path):
-        return ranked(_array(path), k)
+        return ranked(array, k)
+
+
+def _are_ids(array: np.ndarray, n_labels: int) -> bool:
+    """Whether every row holds labels, each once, and perhaps -1 for places that are empty."""
+    rows = np.sort(array, axis=1)
+    alike = (rows[:, 1:] == rows[:, :-1]) & (rows[:, 1:] >= 0)
+    return bool(rows.size and rows.min() >= -1 and rows.max() < n_labels and not alike.any())
 
 
 def read_features(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:

@@ -21,7 +21,7 @@ from xcrepro.core.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
 
-_RUN = re.compile(rb"\S+\s+(Q0\s+\S+\s+\S+\s+\S+|\S+\s+\S+\s+-?\d+\s+[-+\d.]\S*)\s+\S+\s*")
+_RUN = re.compile(rb"\S+\s+(Q0\s+\S+\s+\S+\s+\S+|\S+\s+\S+\s+-?\d+\s+[-+\d.]\S*(?=\s+\S*[A-Za-z]))\s+\S+\s*")
 _QRELS = re.compile(rb"\S+\s+\S+\s+\S+\s+-?\d+\s*")
 
 
@@ -40,7 +40,12 @@ def _kind(head: bytes) -> str | None:
     line = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), b"")
     if _RUN.fullmatch(line):
         return "predictions"
-    return "truth" if _QRELS.fullmatch(line) else None
+    if not _QRELS.fullmatch(line):
+        return None
+    cells = [tuple(line.split()) for line in lines[:50] if _QRELS.fullmatch(line)]
+    pairs = {(row, label) for row, _, label, _ in cells}
+    # Four columns of zeros and ones, a pair of row and label twice: a table of four labels.
+    return "truth" if len(pairs) == len(cells) or {cell for line in cells for cell in line} - {b"0", b"1"} else None
 
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:

@@ -1,0 +1,187 @@
+"""A dense table as text: a column for each label, a line for each row. With a header (pandas, Kaggle, spreadsheets) its names
+are the labels' and a column of row ids may stand first; without one it is what ``numpy.savetxt`` writes.
+
+Commas, semicolons, tabs or blanks separate. In a truth a cell is relevant above 0, or where it says true; an empty cell is no
+prediction. Columns of texts (``text``, ``title``, ...) are passed over.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from xcrepro.core.data.lines import logical, real, shown, text_lines
+from xcrepro.core.data.names import LabelNames
+from xcrepro.core.errors import DataError
+from xcrepro.core.formats.entries import of_file, ranked
+from xcrepro.core.formats.index import Index
+from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import as_truth
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE)
+_IDS = re.compile(r"|id|row|index|uid|\w+_id|doc(ument)?|file(name)?|image|unnamed: 0", re.IGNORECASE)
+_TEXTS = re.compile(r"(\w+_)?text|title|content|sentence|description|abstract", re.IGNORECASE)
+
+
+def sniff(name: str, head: bytes) -> bool:
+    """Whether the first lines are rows of numbers, as many in each, perhaps under a header."""
+    return _look(head) is not None
+
+
+def holds(head: bytes) -> tuple[str, ...]:
+    """Zeros and ones, or words for them, may be a truth; other numbers are scores."""
+    found = _look(head)
+    if found is None:
+        return ("truth", "predictions")
+    cells = {cell for row in found for cell in row}
+    if all(logical(cell) is not None or re.fullmatch(r"[01](\.0*(e\+00)?)?", cell) for cell in cells):
+        return ("truth",) if any(logical(cell) is not None for cell in cells) else ("truth", "predictions")
+    return ("predictions",)
+
+
+def _look(head: bytes) -> list[list[str]] | None:
+    """The cells of labels in the first rows; None if it is no such table."""
+    text = head.decode("utf-8", "replace")
+    lines = [line for line in text.split("\n")[:20] if line.strip() and not line.startswith("# ")]
+    if len(lines) < 1 or "\0" in text[:1000]:
+        return None
+    separator = _separator(lines[0])
+    try:
+        rows = list(csv.reader(lines, delimiter=separator)) if separator != " " else [line.split() for line in lines]
+    except csv.Error:
+        return None
+    if len(rows) > 2 and len(rows[-1]) < len(rows[0]):
+        rows = rows[:-1]  # a quoted text may go on beyond what was looked at
+    header = not all(_NUMBER.fullmatch(cell.strip()) for cell in rows[0])
+    wide = len(rows[0])
+    if wide < 2 or any(len(row) != wide for row in rows) or (header and len(rows) < 2):
+        return None
+    names = [cell.strip() for cell in rows[0]] if header else []
+    if {"row", "label"} <= set(names):
+        return None
+    body = [[cell.strip() for cell in row] for row in rows[header:]]
+    first = 1 if header and (_IDS.fullmatch(names[0]) or not all(map(_is_value, (row[0] for row in body)))) else 0
+    kept = [at for at in range(first, wide) if not (names and _TEXTS.fullmatch(names[at]))]
+    if not kept or not all(_is_value(row[at]) for row in body for at in kept):
+        return None
+    return [[row[at] for at in kept] for row in body]
+
+
+def _is_value(cell: str) -> bool:
+    return not cell or _NUMBER.fullmatch(cell) is not None or logical(cell) is not None
+
+
+def _separator(first: str) -> str:
+    found = max(",;\t", key=first.count)
+    return found if found in first else " "
+
+
+def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
+    """Relevant where a cell is above 0, or true."""
+    table = _table(path, index, truth=True)
+    with of_file(path):
+        return as_truth(table).to_csr()
+
+
+def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
+    """Scores; an empty cell is not predicted."""
+    table = _table(path, index, truth=False)
+    with of_file(path):
+        return ranked(table, k)
+
+
+def _table(path: str | os.PathLike, index: Index, truth: bool) -> np.ndarray:
+    """The values, with a row for each of the index's and a column for each label."""
+    lines = _rows(path)
+    line, first = next(lines, (1, []))
+    header = not first or not all(_NUMBER.fullmatch(cell.strip()) for cell in first)
+    names = [cell.strip() for cell in first] if header else []
+    body = list(lines) if header else [(line, first), *lines]
+    if not body or (header and len(names) < 2):
+        raise DataError(path, "no row of numbers", "a table with a column for each label", line=line)
+    ids = bool(names) and bool(
+        _IDS.fullmatch(names[0]) or not all(_is_value(cells[0].strip()) for _, cells in body if cells)
+    )
+    kept = [at for at in range(ids, len(first)) if not (names and _TEXTS.fullmatch(names[at]))]
+    labels = _labels(path, index, [names[at] for at in kept]) if names else _by_place(path, index, len(kept))
+    values, rows = array("d"), []
+    for place, (number, cells) in enumerate(body):
+        if len(cells) != len(first):
+            raise DataError(path, f"{len(cells)} cells", f"{len(first)}, as in line {line}", line=number)
+        rows.append(_row(path, index, number, place, cells[0].strip() if ids else None))
+        values.extend(_value(path, number, cells[at].strip(), truth) for at in kept)
+    seen = [row for row in rows if row is not None]
+    if len(set(seen)) < len(seen):
+        again = next(at for at, row in enumerate(rows) if row is not None and row in rows[:at])
+        raise DataError(path, f"row {shown(body[again][1][0])} again", "one line for each row", line=body[again][0])
+    n = index.height(path, set(seen)) if index.has_row_ids else len(rows)
+    if index.n_rows not in (None, n):
+        raise DataError(path, f"{n:,} rows", f"{index.n_rows:,}", do="Take both files from the same split")
+    table = np.full(
+        (n, index.width(max((label for label in labels if label is not None), default=0))), 0.0 if truth else -np.inf
+    )
+    given = np.array(values).reshape(len(rows), len(kept))
+    present = [at for at, label in enumerate(labels) if label is not None]
+    inside = [at for at, row in enumerate(rows) if row is not None]
+    table[np.ix_([rows[at] for at in inside], [labels[at] for at in present])] = given[np.ix_(inside, present)]
+    return table
+
+
+def _rows(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line that is not empty, and not a comment of savetxt's."""
+    lines = text_lines(path)
+    line, first = next(((line, text) for line, text in lines if text.strip() and not text.startswith("# ")), (1, ""))
+    separator = _separator(first)
+    if separator == " ":
+        yield line, first.split()
+        yield from ((number, text.split()) for number, text in lines if text.strip())
+        return
+    texts = (text + "\n" for text in (first, *(text for _, text in lines)))
+    table = csv.reader(texts, delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for cells in table:
+            if any(cell.strip() for cell in cells):
+                yield line + table.line_num - 1, cells
+    except csv.Error as error:
+        raise DataError(path, str(error), "a line of a table", line=line + table.line_num - 1) from None
+
+
+def _labels(path: str | os.PathLike, index: Index, names: list[str]) -> list[int | None]:
+    """The label of each column: by its name, where there are names; else the header's names are the labels'."""
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise DataError(path, f"the column {shown(twice)} twice", "each label once", line=1)
+    known = index.label_names is not None or index.more
+    if not known and index.n_labels in (None, len(names)) and not all(name.isdecimal() for name in names):
+        index.label_names, index.n_labels, index.learns_labels = LabelNames(tuple(names)), len(names), False
+    return [index.label(path, 1, name) for name in names]
+
+
+def _by_place(path: str | os.PathLike, index: Index, n: int) -> list[int]:
+    if index.n_labels is not None and n != index.n_labels:
+        raise DataError(path, f"{n} columns", f"{index.n_labels}, one for each label", line=1)
+    return list(range(n))
+
+
+def _row(path: str | os.PathLike, index: Index, line: int, place: int, text: str | None) -> int | None:
+    """The row that a line is: by its id where rows have ids, else by its place."""
+    if text is None or not (index.has_row_ids or index.learns):
+        return place
+    return index.row(path, line, text)
+
+
+def _value(path: str | os.PathLike, line: int, cell: str, truth: bool) -> float:
+    if (said := logical(cell)) is not None:
+        return said
+    if not cell and not truth:
+        return -np.inf
+    value = real(path, line, cell, "the value")
+    if truth and value < 0:
+        raise DataError(path, f"the value {shown(cell)}", "0 or 1: relevant, or not", line=line)
+    return value
