@@ -1,4 +1,4 @@
-"""Beyond one machine, on one: what Dask costs, what a worker holds, how time grows, what streaming takes, what greedy loses.
+"""Beyond one machine, on one: what Dask costs, what a worker holds, how time grows, what streaming takes.
 
 The blocks of most parts are made on the fly, from the rows' numbers alone, so that any cutting gives the same rows: five
 relevant labels and five predictions a row, log-uniform ranks over the labels, about half of the predictions relevant.
@@ -306,49 +306,8 @@ def streaming(size: float, cap: float, n: int, n_labels: int) -> list[dict]:
     return [row | {"note": f"{found['rows']:,} rows of 100 scores"}, ratio]
 
 
-# ---------------------------------------------------------------------------------------------- greedy
-
-
-def greedy(n: int, n_labels: int, candidates: int, count: int) -> list[dict]:
-    """Expected coverage at 5 beside that of the sequential greedy: rows share frequent labels, whose chances are high."""
-    rng = np.random.default_rng(0)
-    ranks = np.exp(rng.random((n, candidates)) * np.log(n_labels)).astype(np.int64) - 1
-    labels = ranks * 1_000_003 % n_labels
-    values = rng.beta(0.3, 3.0, labels.shape).astype(np.float32)
-    rows = np.repeat(np.arange(n), candidates)
-    chances = sparse.coo_matrix((values.ravel(), (rows, labels.ravel())), (n, n_labels)).tocsr()
-    chances.data = np.minimum(chances.data, 1)
-    began = time.process_time()
-    top = xc.decide.greedy_coverage(chances, 5)
-    seconds = time.process_time() - began
-    sequential = float(xc.decide.expected_coverage(chances, top, 5)[0])
-    plain = float(xc.decide.expected_coverage(chances, xc.decide.top_k(chances, 5), 5)[0])
-    job = f"greedy coverage in {count} blocks, {n:,} rows x {n_labels:,} labels, {candidates} candidates a row"
-    found = [
-        {"job": job, "who": "sequential, one pass", "E[Cov@5]": sequential, "of sequential": 1.0, "CPU s": seconds},
-        {"job": job, "who": "the five most probable", "E[Cov@5]": plain, "of sequential": plain / sequential},
-    ]
-    again = xc.decide.greedy_coverage(chances, 5, passes=3)
-    value = float(xc.decide.expected_coverage(chances, again, 5)[0])
-    found.append(
-        {"job": job, "who": "sequential, three passes", "E[Cov@5]": value, "of sequential": value / sequential}
-    )
-    edges = np.linspace(0, n, count + 1).astype(int)
-    parts = [functools.partial(lambda part: part, chances[lo:hi]) for lo, hi in zip(edges[:-1], edges[1:], strict=True)]  # noqa: RUF007
-    for at_once in (1, 4, count):
-        with tempfile.TemporaryDirectory() as folder:
-            began = time.process_time()
-            selection = xc.scale.greedy_coverage(parts, 5, folder, at_once=at_once, passes=3)
-            seconds = time.process_time() - began
-        for number, value in enumerate(selection.expected_coverage, 1):
-            who = f"{at_once} blocks a round, pass {number}"
-            found.append({"job": job, "who": who, "E[Cov@5]": value, "of sequential": value / sequential})
-        found[-1]["CPU s"] = seconds
-    return found
-
-
 def run(quick: bool = False) -> list[dict]:
-    """The sizes of the issue; ``quick`` shrinks them. ``$XCREPRO_SCALE_PARTS``, such as ``engines,greedy``, runs some alone."""
+    """The sizes of the issue; ``quick`` shrinks them. ``$XCREPRO_SCALE_PARTS``, such as ``engines,memory``, runs some alone."""
     parts = {
         "engines": lambda: engines(*((3, 500, 2_000, 1) if quick else (16, ROWS, LABELS, 3))),
         "memory": lambda: memory(*(([2, 4], 500, 2_000) if quick else ([8, 16, 32, 64], ROWS, LABELS))),
@@ -358,7 +317,6 @@ def run(quick: bool = False) -> list[dict]:
             *([] if quick else [Path(__file__).with_name("scale.svg")]),
         ),
         "streaming": lambda: streaming(*((2e6, 4e9, 500, 2_000) if quick else (10e9, 2e9, 100_000, 3_000_000))),
-        "greedy": lambda: greedy(*((300, 200, 20, 6) if quick else (100_000, 300_000, 50, 16))),
     }
     wanted = os.environ.get("XCREPRO_SCALE_PARTS", ",".join(parts)).split(",")
     return [row for name, part in parts.items() if name in wanted for row in part()]

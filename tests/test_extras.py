@@ -111,8 +111,8 @@ def test_the_package_requires_the_four(root):
 
 
 def test_a_fault_inside_of_a_library_is_not_called_its_absence(tmp_path, monkeypatch):
-    (tmp_path / "zarr.py").write_text("import a_module_that_is_not_there")
+    (tmp_path / "distributed.py").write_text("import a_module_that_is_not_there")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "zarr", raising=False)
+    monkeypatch.delitem(sys.modules, "distributed", raising=False)
     with pytest.raises(ModuleNotFoundError, match="a_module_that_is_not_there"):
-        extras.library("zarr")
+        extras.library("distributed")

@@ -138,7 +138,7 @@ def test_engines_are_imported_only_when_asked_for(root):
         top = [node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
         names = {alias.name for node in top if isinstance(node, ast.Import) for alias in node.names}
         names |= {node.module or "" for node in top if isinstance(node, ast.ImportFrom)}
-        asked = {name.split(".")[0] for name in names} & {"dask", "distributed", "joblib", "zarr", "pyarrow"}
+        asked = {name.split(".")[0] for name in names} & {"dask", "distributed", "pyarrow"}
         assert not asked, f"{path} imports {asked}"
 
 

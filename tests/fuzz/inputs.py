@@ -553,23 +553,6 @@ def block_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     return arrays
 
 
-def parquet_block(rng: random.Random):
-    """A block as a table."""
-    import pyarrow as pa
-
-    arrays = block_arrays(rng)
-    present = [[label for label in row if label >= 0] for row in arrays["ids"].tolist()]
-    scores = [row[: len(labels)] for row, labels in zip(arrays["scores"].tolist(), present, strict=True)]
-    truth = [row.tolist() for row in np.split(arrays["truth_indices"], arrays["truth_indptr"][1:-1])][: len(present)]
-    columns = {"truth": pa.array(truth, pa.list_(pa.int32())), "labels": pa.array(present, pa.list_(pa.int32()))}
-    columns["scores"] = pa.array(scores, pa.list_(pa.float32()))
-    if "n_relevant" in arrays:
-        columns["n_relevant"] = pa.array(arrays["n_relevant"])
-    about = {"xcrepro": "xcrepro block 1", "k": str(arrays["ids"].shape[1])}
-    about |= {name: str(int(arrays[name])) for name in ("n_labels", "first_row")}
-    return pa.table(columns).replace_schema_metadata(about)
-
-
 def parquet_table(rng: random.Random):
     """Truth or predictions as a table: a row a row, or a row a pair."""
     import pyarrow as pa
@@ -657,16 +640,6 @@ def parquet(table) -> bytes:
     out = pa.BufferOutputStream()
     pa.parquet.write_table(table, out)
     return out.getvalue().to_pybytes()
-
-
-def mutated_for_zarr(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Changed arrays, as far as a Zarr group has room for them."""
-    found = {"format": np.array("xcrepro block 1")}
-    for name, array in mutated_arrays(rng, arrays).items():
-        single = name in ("n_labels", "first_row")
-        if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8 and (array.ndim == 0) == single:
-            found[name] = array
-    return found
 
 
 def zarr_block(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:

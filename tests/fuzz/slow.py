@@ -636,40 +636,6 @@ def table_truth(table) -> list:
     return of_truth(gathered(*table_pairs(table, False)))
 
 
-def block_table(table) -> list:
-    """A block as a table; lists of other kinds than ``list`` are the reader's to take or leave."""
-    import pyarrow as pa
-
-    columns = columns_of(table)
-    about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
-    need(about.get("xcrepro") == "xcrepro block 1" and {"truth", "labels", "scores"} <= {*columns})
-    for name, is_kind in (("truth", "integer"), ("labels", "integer"), ("scores", "floating")):
-        kind = table.schema.field(name).type
-        if pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-            raise NoJudgement
-        need(pa.types.is_list(kind) and getattr(pa.types, f"is_{is_kind}")(kind.value_type))
-        need(all(isinstance(row, list) and None not in row for row in columns[name]))
-    k, n_labels, first = (strictly_whole(about.get(name, "")) for name in ("k", "n_labels", "first_row"))
-    need(1 <= n_labels <= MOST and -1 <= first < 2**63 and all(len(row) <= k for row in columns["labels"]))
-    if k * max(1, len(table)) > 2**20 or k < 1:
-        raise NoJudgement
-    need(all(0 <= label < n_labels for row in columns["labels"] for label in row))  # -1 stands for no place here
-    ids, scores = np.full((len(table), k), -1, np.int64), np.full((len(table), k), -np.inf)
-    for row, (labels, values) in enumerate(zip(columns["labels"], columns["scores"], strict=True)):
-        need(len(labels) == len(values))
-        ids[row, : len(labels)], scores[row, : len(labels)] = labels, values
-    truth = [label for row in columns["truth"] for label in row]
-    need(all(0 <= label < n_labels for label in truth))
-    arrays = {"ids": ids, "scores": scores, "n_labels": np.array(n_labels), "first_row": np.array(first)}
-    arrays["truth_indptr"] = np.cumsum([0, *map(len, columns["truth"])])
-    arrays["truth_indices"] = np.array(truth, np.int64)
-    if "n_relevant" in columns:
-        kind = table.schema.field("n_relevant").type
-        need((pa.types.is_integer(kind) or pa.types.is_floating(kind)) and None not in columns["n_relevant"])
-        arrays["n_relevant"] = np.array(columns["n_relevant"], np.float64)
-    return block(arrays)
-
-
 def strictly_whole(text: str) -> int:
     """A whole number in plain digits; whether ``1_0`` or ``+1`` is one is the reader's to say."""
     if re.fullmatch(r"-?[0-9]{1,19}", text):

@@ -6,7 +6,6 @@ import functools
 import gzip
 import io
 import random
-import re
 import shutil
 import sys
 import warnings
@@ -109,24 +108,6 @@ def parquet(columns, **about):
     return make
 
 
-def parquet_block(columns: dict, **about):
-    about = {"xcrepro": "xcrepro block 1", "k": "1", "n_labels": "3", "first_row": "0"} | about
-    return parquet({"truth": [[2]], "labels": [[1]], "scores": [[0.5]]} | columns, **about)
-
-
-def zarr_block(width: bytes = b"1", **changes):
-    """A block as a Zarr group; one whose ids claim more places has no chunks for them."""
-
-    def make(folder) -> dict[str, bytes]:
-        pytest.importorskip("zarr", reason="not installed: pip install 'xcrepro[scale]'")
-        about = {"format": "xcrepro block 1", **BLOCK, **changes}
-        files = inputs.zarr_block({part: np.array(held) for part, held in about.items()})
-        ids = re.sub(rb'("shape": \[\s*1,\s*)1\b', rb"\g<1>" + width, files["ids/zarr.json"], count=1)
-        return files | {"ids/zarr.json": ids}
-
-    return make
-
-
 def changed_state(state: State, change):
     """The arrays of a State, changed behind a digest that is right."""
 
@@ -224,27 +205,6 @@ REFUSED = [
         for complete in ([1.0, 1.0], [np.nan], [-1.0], ["1"], 1.0, [[1.0]], [True])
     ),
     (scale.read_block, ".npz", BLOCK | {"scores": WARNING_NAN}, None, "NaN"),
-    (scale.read_block, ".parquet", parquet_block({}, k="4294967296"), None, "4,294,967,296 of"),
-    (scale.read_block, ".parquet", parquet_block({}, k="16777217"), None, "16,777,217 of"),
-    (scale.read_block, ".parquet", parquet_block({}, k="-1"), None, "k = -1"),
-    (scale.read_block, ".parquet", parquet_block({}, n_labels="1" * 30), None, "n_labels of"),
-    (scale.read_block, ".parquet", parquet_block({}, first_row="9" * 5000), None, "whole numbers"),
-    (scale.read_block, ".parquet", parquet_block({"scores": [[-1e300]]}), None, "minus infinity"),
-    (scale.read_block, ".parquet", parquet_block({"labels": [[2**32 + 1]]}), None, "4294967297 in"),
-    (scale.read_block, ".parquet", parquet_block({"labels": [[-1]]}), None, "label -1"),
-    (scale.read_block, ".parquet", parquet_block({"labels": [[1.5]]}), None, "whole numbers"),
-    (scale.read_block, ".parquet", parquet_block({"scores": [["0.5"]]}), None, "whole numbers"),
-    (scale.read_block, ".parquet", parquet_block({"truth": [[None]]}), None, "whole numbers"),
-    (scale.read_block, ".parquet", parquet_block({"labels": [[1, None]]}), None, "nulls"),
-    (scale.read_block, ".parquet", parquet_block({"n_relevant": [None]}), None, "n_relevant"),
-    (scale.read_block, ".parquet", parquet_block({"n_relevant": ["1"]}), None, "n_relevant"),
-    *(
-        (scale.read_block, ".zarr", zarr_block(**{name: value}), None, name)
-        for name in ("n_labels", "first_row")
-        for value in (3.7, "3", None, 2**70, 2**63)
-    ),
-    (scale.read_block, ".zarr", zarr_block(b"99999999"), None, r"\(1, 99999999\)"),
-    (scale.read_block, ".zarr", zarr_block(b"2147483647"), None, r"\(1, 2147483647\)"),
     (notebooks.parameters, ".ipynb", notebook(b"[" * 100_000), None, "JSON"),
     (notebooks.parameters, ".ipynb", notebook(b"[1]"), None, "1: a int"),
     (notebooks.parameters, ".ipynb", notebook(b'[{"metadata": {}}]'), None, "no source"),
@@ -327,8 +287,6 @@ SOUND = [
          "data": np.array([1, 2], ">f4")}, [[2, 0, 1], [0, 0, 0]])
         for dtype in (">i4", np.uint64, np.int16)
     ),
-    (lambda path: scale.read_block(path).top.ids.tolist(), ".parquet", parquet_block({}), [[1]]),
-    (lambda path: scale.read_block(path).top.ids.tolist(), ".zarr", zarr_block(), [[1]]),
     # P@3 of 0.08 beside a micro-F1@3 of 0.25 implies -1 labels a point, and with k = 1 that was divided by.
     (lambda path: {*audit_results(path)["column"]} >= {"micro_F1@1"}, ".csv",
      b"metric,k,value\nP,1,0.798\nP,3,0.083\nmicro-F1,1,0.461\nmicro-F1,3,0.247\n", True),

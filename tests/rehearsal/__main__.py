@@ -40,8 +40,9 @@ REFUSES = {
     "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
     "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
     "xcrepo/sample_score": "sample_score",
+    "beyond/judged": "must be 2 models or more",
 }
-"""Notebooks that are about something that few datasets have, and what of theirs is missing."""
+"""Notebooks that are about something that few data have, and the words with which they refuse others."""
 DEFAULT_MINUTES = 60
 
 
@@ -209,7 +210,7 @@ def job(run: Run, home: Path, digest: str) -> children.Job:
     here = Path(__file__).parent
     variables = {
         "XCREPRO_DATA": str(home / "cache"),
-        "XCREPRO_REHEARSAL": str(home / "catalogue"),
+        "XCREPRO_REHEARSAL": str(home / "sizes.json"),
         "XCREPRO_FIGURES": stamps.short(root, place / "figures"),
         "XCREPRO_OWN": "1",
         "PYTHONPATH": os.pathsep.join([str(here / "hook"), str(root), os.environ.get("PYTHONPATH", "")]),
@@ -309,18 +310,9 @@ def report(path: Path, found: dict[str, tuple[str, str]], waiting: int) -> str:
 
 
 def use(home: Path) -> None:
-    """This process, and what it starts, on the rehearsal's catalogue and cache."""
+    """This process, and what it starts, on the rehearsal's stand-ins and cache."""
     os.environ["XCREPRO_DATA"] = str(home / "cache")
-    shapes = catalogue.shapes()
-    registry._FOLDER = catalogue.write(home / "catalogue", shapes)
-    forget()
-    catalogue.shapes = lambda: shapes  # of the published sizes, which are no longer those of the catalogue
-
-
-def forget() -> None:
-    """Let the catalogue be read anew."""
-    for cached in (registry.package, registry._known_names, registry._read):
-        cached.cache_clear()
+    catalogue.take(catalogue.write(home / "sizes.json", catalogue.shapes()))
 
 
 def main(arguments: list[str] | None = None) -> int:

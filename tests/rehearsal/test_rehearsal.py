@@ -13,7 +13,7 @@ import pytest
 
 from tests.rehearsal import __main__ as rehearsal
 from tests.rehearsal import catalogue, doors, standins
-from xcrepro.core.data import load, registry
+from xcrepro.core.data import load
 from xcrepro.core.data.read import read_sparse, read_xc
 from xcrepro.core.errors import XCError
 
@@ -23,16 +23,12 @@ SOME = 2
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """The folder of a rehearsal: this process has its catalogue and cache until the test ends."""
-    sizes = catalogue.shapes()
-    monkeypatch.setattr(catalogue, "shapes", lambda: sizes)
-    monkeypatch.setattr(registry, "_FOLDER", catalogue.write(tmp_path / "catalogue", sizes))
+    """The folder of a rehearsal: this process takes its stand-ins until the test ends."""
+    monkeypatch.setattr(load, "_check_published", catalogue.PRINTED)
+    catalogue.take(catalogue.write(tmp_path / "sizes.json", catalogue.shapes()))
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
     monkeypatch.setattr("xcrepro.repro.inputs.download.RETRIES", 1)
-    rehearsal.forget()
-    yield tmp_path
-    monkeypatch.undo()
-    rehearsal.forget()
+    return tmp_path
 
 
 @pytest.mark.parametrize("way", [way for way in doors.WAYS if way != "page"])

@@ -8,6 +8,7 @@ import nbformat
 import pytest
 
 from tests.refused import damaged
+from tests.repro.conftest import code, markdown
 from xcrepro.__main__ import main
 from xcrepro.repro import guard, manifest, notebooks, tidy
 
@@ -71,6 +72,20 @@ def change(number: int, key: str, value: object):
     return plant
 
 
+def closing(text: str):
+    def plant(notebook):
+        notebook["cells"] += [markdown("## Checks"), code(text, count=4)]
+
+    return plant
+
+
+@pytest.mark.parametrize("text", ["if item.official:\n    best = found['PLT']", "NAMES = ('a', 'b')\nfirst, _ = NAMES"])
+def test_what_a_closing_cell_may_hold(good, text):
+    notebook, save, _ = good
+    closing(text)(notebook)
+    assert save(notebook) == []
+
+
 @pytest.mark.parametrize(
     ("plant", "message"),
     [
@@ -89,6 +104,7 @@ def change(number: int, key: str, value: object):
         (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "'y*' is made and has no table"),
         (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "no cell makes the table of 'part'"),
         (change(3, "execution_count", 7), "[1, 2, 7]"),
+        (closing("best = found['PLT']\nitem.statements(said)"), "`best = found['PLT']`: belongs under"),
         (change(2, "execution_count", None), "execution counts are"),
         (source(2, "x = 1;"), "code cell 2 ends with `;`"),
         (source(2, "x = 1;  # quiet"), "code cell 2 ends with `;`"),

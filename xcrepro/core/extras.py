@@ -9,7 +9,7 @@ from xcrepro.core.errors import XCError
 
 BROUGHT_BY = {
     **dict.fromkeys(("gdown", "napkinxc", "requests", "tqdm"), "download"),
-    **dict.fromkeys(("dask", "distributed", "joblib", "zarr"), "scale"),
+    **dict.fromkeys(("dask", "distributed"), "scale"),
     **dict.fromkeys(("nbgrader", "sphinx_revealjs", "latex2mathml"), "course"),
     **dict.fromkeys(("filelock", "IPython", "nbclient", "nbconvert", "nbformat"), "notebooks"),
     **dict.fromkeys(("papermill", "psutil", "sklearn", "yaml"), "notebooks"),

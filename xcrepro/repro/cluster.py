@@ -35,7 +35,7 @@ _LOCAL = {
 
 def require_dask() -> None:
     """Raise LibraryMissing, with what to install, unless Dask is there."""
-    extras.library("distributed", "or take the engine serial or joblib")
+    extras.library("distributed", "or take the engine serial")
 
 
 @contextlib.contextmanager

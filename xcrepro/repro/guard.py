@@ -34,7 +34,8 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
         return [str(error)]
     lesson = path.parent.name == LESSONS
     found = [] if lesson else _parameters(path, notebook, entry)
-    found += [*_cells(notebook), *_images(path, notebook, entry), *(_checks(notebook, entry) if entry else [])]
+    found += [*_cells(notebook), *_closing(notebook), *_images(path, notebook, entry)]
+    found += _checks(notebook, entry) if entry else []
     if (kernel := notebook.get("metadata", {}).get("kernelspec", {}).get("name")) != "python3":
         found.append(f"the kernel is {kernel!r}, not 'python3'")
     if "papermill" in notebook.get("metadata", {}) or any(
@@ -60,6 +61,24 @@ def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> lis
     except XCError as error:
         return [str(error)]
     return []
+
+
+def _closing(notebook: dict) -> list[str]:
+    """That the cells of the checks compute nothing that a run with other parameters may not have."""
+    found, closing, number = [], False, 0
+    for cell in notebook["cells"]:
+        source = notebooks.text(cell["source"])
+        number += cell["cell_type"] == "code"
+        closing |= cell["cell_type"] == "markdown" and source.startswith("## Checks")
+        if closing and cell["cell_type"] == "code" and _is_python(source):
+            for line in ast.parse(source).body:
+                computes = any(isinstance(part, ast.Call | ast.Subscript) for part in ast.walk(line))
+                if isinstance(line, ast.Assign) and computes:
+                    first = ast.unparse(line).splitlines()[0]
+                    found.append(
+                        f"code cell {number}, `{first}`: belongs under `if item.official:`, or into a function"
+                    )
+    return found
 
 
 # Place of the part's name among the arguments of each call that makes a committed table.

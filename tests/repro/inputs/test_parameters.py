@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from xcrepro.core.errors import XCError
+from tests.refused import refused
+from xcrepro.core.errors import DataMissing, XCError
 from xcrepro.repro.inputs import parameters
 
 USABLE = {
@@ -74,3 +75,12 @@ def test_with_a_folder_any_name_is_the_readers_own(tmp_path):
     parameters.check({"dataset": "my data", "folder": str(tmp_path)})
     with pytest.raises(XCError, match="subfolder"):
         parameters.check({"names": ["my-data"], "folder": str(tmp_path)})
+
+
+def test_names_of_what_is_only_drawn_need_no_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
+    parameters.check({"names": ["eurlex-4k", "bibtex"]})
+    with pytest.raises(DataMissing):
+        parameters.check({"names": ["eurlex-4k"], "folder": ""})
+    with refused("name"):
+        parameters.check({"names": ["nothing"]})

@@ -1,11 +1,9 @@
-"""Block files: what goes in comes out, in each format; what is broken is named with file, row and label."""
+"""Block files: what goes in comes out, and what is broken is named with file, row and label."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -18,23 +16,15 @@ import xcrepro as xc
 from tests.tools.scale.conftest import N_LABELS, make
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.extras import LibraryMissing
 from xcrepro.core.folds.rows import poisson_weights
 from xcrepro.tools.scale import BlocksFailed
 
-FORMATS = [
-    pytest.param("npz"),
-    pytest.param("parquet", marks=pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="no pyarrow")),
-    pytest.param("zarr", marks=pytest.mark.skipif(importlib.util.find_spec("zarr") is None, reason="no zarr")),
-]
 
-
-@pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize("n", [0, 1, 40])
-def test_a_block_comes_back(suffix, n, tmp_path):
+def test_a_block_comes_back(n, tmp_path):
     Y, top = make(max(n, 1), 3)
     Y, top = Y[:n], top.rows(slice(n))
-    path = xc.scale.write_block(tmp_path / f"b.{suffix}", Y, top, 7, np.arange(n))
+    path = xc.scale.write_block(tmp_path / "b.npz", Y, top, 7, np.arange(n))
     found = xc.scale.read_block(path)
     assert (found.Y != Y).nnz == 0
     assert found.Y.shape == (n, N_LABELS)
@@ -47,13 +37,12 @@ def test_a_block_comes_back(suffix, n, tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_the_same_bits_from_each_format(suffix, data, tmp_path):
+def test_the_same_bits_from_files(data, tmp_path):
     Y, top = data
-    paths = xc.scale.write_blocks(Y, top, tmp_path, rows=300, format=suffix)
-    assert [path.name for path in paths] == [f"block-{row:012d}.{suffix}" for row in (0, 300, 600)]
+    paths = xc.scale.write_blocks(Y, top, tmp_path, rows=300)
+    assert [path.name for path in paths] == [f"block-{row:012d}.npz" for row in (0, 300, 600)]
     assert xc.scale.evaluate(tmp_path).equals(xc.evaluate(Y, top))
-    assert xc.scale.evaluate(f"{tmp_path}/*.{suffix}", resume=tmp_path / "states").equals(xc.evaluate(Y, top))
+    assert xc.scale.evaluate(f"{tmp_path}/*.npz", resume=tmp_path / "states").equals(xc.evaluate(Y, top))
 
 
 def test_blocks_of_calibration_at_k_are_read(data, tmp_path):
@@ -124,18 +113,17 @@ def test_a_missing_and_a_torn_block(paths, tmp_path):
         xc.scale.evaluate(paths)
 
 
-@pytest.mark.parametrize("engine", ["joblib", "dask"])
-def test_failures_are_the_same_words_from_other_processes(engine, paths, tmp_path, request):
-    more = {"workers": 2} if engine == "joblib" else {"client": request.getfixturevalue("client")}
+def test_failures_are_the_same_words_from_other_processes(client, paths, tmp_path):
+    more = {"engine": "dask", "client": client}
     damaged(paths[3], scores=put(0, 0, np.nan))
     with pytest.raises(BlocksFailed) as here:
         xc.scale.evaluate(paths, resume=tmp_path / "a")
     with pytest.raises(BlocksFailed) as there:
-        xc.scale.evaluate(paths, engine=engine, resume=tmp_path / "b", **more)
+        xc.scale.evaluate(paths, resume=tmp_path / "b", **more)
     assert there.value.failures == here.value.failures
     assert len([*(tmp_path / "b").glob("*.npz")]) == len(paths) - 1
     with pytest.raises(BlocksFailed, match="part-91-3"):
-        xc.scale.evaluate(paths, engine=engine, **more)
+        xc.scale.evaluate(paths, **more)
 
 
 def test_a_block_twice(paths, data, tmp_path):
@@ -153,13 +141,12 @@ def test_a_block_twice(paths, data, tmp_path):
     assert twice.equals(xc.evaluate(Y[rows], top.rows(rows), metrics=["P@1"]))
 
 
-@pytest.mark.parametrize("engine", ["joblib", "dask"])
-def test_rows_twice_are_named_where_workers_have_one_each(engine, paths, data, tmp_path, request):
-    more = {"workers": 2} if engine == "joblib" else {"client": request.getfixturevalue("client")}
+def test_rows_twice_are_named_where_workers_have_one_each(client, paths, data, tmp_path):
+    more = {"engine": "dask", "client": client}
     Y, top = data
     again = xc.scale.write_block(tmp_path / "again.npz", Y[85:95], top.rows(slice(85, 95)), 85)
     with pytest.raises(BlocksFailed, match=r"rows (85 to 89|90 to 90|91 to 94)"):  # whichever worker finds it
-        xc.scale.evaluate([*paths, again], engine=engine, **more)
+        xc.scale.evaluate([*paths, again], **more)
 
 
 @pytest.mark.parametrize(
@@ -195,15 +182,8 @@ def test_another_number_of_labels(paths, tmp_path):
 def test_no_pattern_matches(tmp_path):
     with pytest.raises(DataMissing, match="no block"):
         xc.scale.evaluate(tmp_path / "*.npz")
-    with pytest.raises(ArgumentError, match=r"must end in .npz, .parquet, .zarr"):
+    with pytest.raises(ArgumentError, match=r"must end in \.npz"):
         xc.scale.write_block(tmp_path / "a.csv", *make(3, 0))
-
-
-@pytest.mark.parametrize(("suffix", "package"), [("parquet", "pyarrow"), ("zarr", "zarr")])
-def test_a_package_that_is_absent(suffix, package, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(LibraryMissing, match=rf"{package} is not installed.*write .npz"):
-        xc.scale.write_block(tmp_path / f"a.{suffix}", *make(3, 0))
 
 
 # ---------------------------------------------------------------------------------------------- cutting
@@ -258,10 +238,9 @@ def test_the_command_line(data, tmp_path, capsys):
     assert "3 blocks in" in capsys.readouterr().out
     assert main(["evaluate", *given, "--csv", "--train-truth", given[0]]) == 0
     wanted = capsys.readouterr().out
-    for engine in (["serial"], ["joblib", "--workers", "2"]):
-        about = ["--blocks", f"{out}/*.npz", "--csv", "--train-truth", given[0], "--engine", *engine]
-        assert main(["evaluate", *about, "--resume", str(tmp_path / engine[0])]) == 0
-        assert capsys.readouterr().out == wanted
+    about = ["--blocks", f"{out}/*.npz", "--csv", "--train-truth", given[0], "--engine", "serial"]
+    assert main(["evaluate", *about, "--resume", str(tmp_path / "states")]) == 0
+    assert capsys.readouterr().out == wanted
     assert main(["evaluate", "--blocks", out, "--samples", "50", "--metrics", "P@1"]) == 0
     assert "low" in capsys.readouterr().out
     next((tmp_path / "blocks").glob("*512.npz")).write_bytes(b"PK")

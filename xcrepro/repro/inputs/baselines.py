@@ -117,18 +117,21 @@ def needs_label_features(name: str) -> bool:
 
 
 def predictions(
-    ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = SHOWN
+    ds: Dataset, names: Sequence[str] | None = None, seed: int = 0, given: str = "", places: int = SHOWN, least: int = 1
 ) -> dict[str, TopK]:
     """Model -> the ``places`` best labels of each test point: saved predictions first, then the baselines (by default all).
 
     ``given`` is a file or folder of saved predictions (:func:`saved`). A baseline of the same name is left out, and all
-    of them if the dataset has no features to train on.
+    of them if the dataset has no features to train on. ``least`` is how many models the item compares; fewer are refused.
     """
     found = saved(given, ds, places) if given else {}
-    for name in names or RECIPES:
+    for name in RECIPES if names is None else names:
         recipe(name, ds, seed)
         if name not in found and not (given and ds.train.X is None):
             found[name] = training(name, ds, seed).predictions(ds.test.X, places)
+    if len(found) < least:
+        rule = f"must be {least} model{'s' if least > 1 else ''} or more for this item"
+        raise ArgumentError("models", rule, list(found) or "none", "name more in models, or give predictions")
     return found
 
 

@@ -23,8 +23,9 @@ def check(values: Mapping[str, object]) -> None:
     for name in ("dataset", "names"):
         for key in _listed(values.get(name, [])):
             # With a folder any name may stand for the reader's own data.
-            if (original := registry.synthetic(key)) is not None:
-                registry.get(original)
+            # A notebook without the parameter takes only what the catalogue knows of the dataset, such as to draw it.
+            if (original := registry.synthetic(key)) is not None or "folder" not in values:
+                registry.get(original or key)
             elif not values.get("folder"):
                 load.require(key)
             if name == "names" and values.get("folder"):

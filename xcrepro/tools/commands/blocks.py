@@ -8,17 +8,16 @@ from pathlib import Path
 from xcrepro.core.errors import ArgumentError
 from xcrepro.tools.commands import shared
 
-ENGINES = ("serial", "joblib", "dask")
+ENGINES = ("serial", "dask")
 
 
 def add(command) -> None:
     sub = command("write-blocks", _write, "cut truth and a large score matrix into block files for `evaluate --blocks`")
     sub.add_argument("truth", type=Path, help="a label file, or a file of features and labels; text or .npz (CSR)")
     sub.add_argument("predictions", type=Path, help="a score matrix, text or .npz (CSR); it streams, whatever its size")
-    sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="gets block-<first row>.<format>")
+    sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="gets block-<first row>.npz")
     sub.add_argument("--block-rows", type=int, default=100_000, help="of a block, default 100000")
     sub.add_argument("-k", type=int, default=100, help="places of a row to keep, default 100")
-    sub.add_argument("--format", choices=("npz", "parquet", "zarr"), default="npz", help="default npz")
     sub.add_argument("--first-row", type=int, default=0, help="of these rows among all, default 0")
     shared.add_reading(sub)
 
@@ -173,11 +172,11 @@ def _write(arguments) -> int:
     from xcrepro.tools import scale
 
     source = arguments.truth, arguments.predictions, arguments.out
-    about = {"rows": arguments.block_rows, **shared.taken(arguments, "k", "format", "first_row")}
+    about = {"rows": arguments.block_rows, **shared.taken(arguments, "k", "first_row")}
     if not _streams(arguments):
         found = shared.read(arguments, {"": arguments.predictions}, arguments.k)
         source = found.truth, found.tops[""], arguments.out
     paths = scale.write_blocks(*source, **about)
     print(f"{len(paths)} blocks in {arguments.out}")
-    print(f"now: xcrepro evaluate --blocks '{arguments.out}/*.{arguments.format}'")
+    print(f"now: xcrepro evaluate --blocks '{arguments.out}/*.npz'")
     return 0

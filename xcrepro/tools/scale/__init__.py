@@ -28,7 +28,6 @@ _WHERE = {
     "write_block": "blocks",
     "write_blocks": "writing",
     "predict_blocks": "writing",
-    "greedy_coverage": "coverage",
 }
 __all__ = sorted(_WHERE)
 

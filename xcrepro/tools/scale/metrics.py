@@ -73,13 +73,13 @@ def evaluate(blocks: Blocks, ks=KS, inverse_propensity=None, label_counts=None, 
         read them themselves, so paths are those that workers see. A dict gives names, which messages and ``resume`` use.
     ks, inverse_propensity, label_counts, metrics
         As for :func:`xcrepro.evaluate`.
-    engine : {"serial", "joblib", "dask"}
-        In this process, whose kernels take all cores; processes of this machine; a Dask cluster. A script that takes one of the
-        last two needs ``if __name__ == "__main__":``.
+    engine : {"serial", "dask"}
+        In this process, whose kernels take all cores; or a Dask cluster, for which a script needs
+        ``if __name__ == "__main__":``.
     client : distributed.Client or str, optional
         Of the engine dask: a client or a scheduler's address; by default a cluster of this machine, for this call.
     workers : int, optional
-        Processes on this machine, by default one a core.
+        Processes of that cluster, by default one a core.
     resume : path_like, optional
         A folder, which all workers see, for one State a block. What it has already, of the same block and the same options, is
         not read again, so that a run that was killed goes on.

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from xcrepro.core.arguments import one_of, whole_number
+from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.stream import ROWS, blocks, paired
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
-from xcrepro.tools.scale.blocks import SUFFIXES, write_block
+from xcrepro.tools.scale.blocks import write_block
 
 _DIGITS = 12  # of the first row, in a block's name
 
@@ -24,7 +24,6 @@ def write_blocks(
     rows: int = ROWS,
     k: int = 100,
     *,
-    format: str = "npz",
     first_row: int = 0,
 ) -> list[Path]:
     """Cut truth and predictions into block files, of which no more than one is held.
@@ -36,13 +35,11 @@ def write_blocks(
     predictions : path_like, TopK or sparse matrix, shape (n, L)
         A score matrix likewise, or predictions in memory.
     folder : path_like
-        Gets ``block-<first row>.<format>``; files that are there already are written anew.
+        Gets ``block-<first row>.npz``; files that are there already are written anew.
     rows : int
         Of a block, 1 or more. 100,000 rows of five places are some 10 MB.
     k : int
         Places of a score matrix to keep, at least the largest k that will be asked for.
-    format : {"npz", "parquet", "zarr"}
-        The last two need ``pip install 'xcrepro[scale]'``.
     first_row : int
         The number of the first row, where these are part of more.
 
@@ -61,7 +58,7 @@ def write_blocks(
     rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
     names = tuple(_name(each, what) for each, what in ((truth, "truth"), (predictions, "predictions")))
     parts = paired(_truths(truth, rows), _tops(predictions, rows, k), names)
-    return _written(((Y, scores.top) for Y, scores in parts), folder, format, first_row)
+    return _written(((Y, scores.top) for Y, scores in parts), folder, first_row)
 
 
 def predict_blocks(
@@ -72,7 +69,6 @@ def predict_blocks(
     rows: int = ROWS,
     k: int = 5,
     *,
-    format: str = "npz",
     first_row: int = 0,
     **options,
 ) -> list[Path]:
@@ -86,7 +82,7 @@ def predict_blocks(
         Features, or a file of them; of one with labels beside them, these are the truth, and ``Y`` is None.
     Y : path_like, sparse matrix or None
         Truth.
-    folder, rows, format, first_row
+    folder, rows, first_row
         As for :func:`write_blocks`.
     k : int
         Places to predict.
@@ -108,7 +104,7 @@ def predict_blocks(
     else:
         names = tuple(_name(each, what) for each, what in ((X, "X"), (Y, "Y")))
         pairs = paired((_only(part, X, 0) for part in _matrices(X, rows, "X")), _truths(Y, rows), names)
-    return _written(_predicted(model, pairs, k, options), folder, format, first_row)
+    return _written(_predicted(model, pairs, k, options), folder, first_row)
 
 
 def _predicted(model, pairs: Iterable, k: int, options: dict) -> Iterator[tuple]:
@@ -120,12 +116,11 @@ def _predicted(model, pairs: Iterable, k: int, options: dict) -> Iterator[tuple]
         yield truth, model.predict(features, k, **options)
 
 
-def _written(parts: Iterable[tuple], folder: str | os.PathLike, format: str, first_row: int) -> list[Path]:
+def _written(parts: Iterable[tuple], folder: str | os.PathLike, first_row: int) -> list[Path]:
     """A file for each (truth, predictions)."""
-    one_of("format", format, tuple(suffix[1:] for suffix in SUFFIXES))
     row, written = whole_number("first_row", first_row), []
     for Y, top in parts:
-        written.append(write_block(Path(folder) / f"block-{row:0{_DIGITS}d}.{format}", Y, top, row))
+        written.append(write_block(Path(folder) / f"block-{row:0{_DIGITS}d}.npz", Y, top, row))
         row += len(top)
     return written
 
