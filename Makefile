@@ -30,7 +30,7 @@ figures: $(READY)  ## every figure and table, offline (ONLY=jain16: a paper's or
 	$(BIN)/python -m papermill notebooks/00_regenerate_all.ipynb build/00_regenerate_all.ipynb --log-output --no-progress-bar$(if $(LONG), -p long True)$(if $(ONLY), -p items $(ONLY))
 
 train: $(READY)  ## train anew what notebooks read of models, compare it with data/predictions, and bring that up to date
-	$(BIN)/python -m xcrepro.tools.commands.train $(ONLY)
+	$(BIN)/python -m maintenance.train $(ONLY)
 
 recorded: $(READY)  ## what items come to on real data: make recorded DATA=DIR, DIR with a folder for each dataset
 	@test -n "$(DATA)" || { echo "make recorded DATA=DIR: DIR holds a folder for each dataset (data/recorded/README.md)"; exit 2; }
@@ -82,8 +82,7 @@ audit-pdf: $(TESTED)  ## docs/audit.md as a paper in build/audit.pdf, where LaTe
 	$(PIP) -e '.[test,docs]'
 	$(BIN)/python -m docs.pdf
 
-release: $(TESTED)  ## what a release uploads, in build/release: the last commit with its RO-Crate; codecheck.yml anew
-	$(BIN)/python -m docs.release
+release: $(TESTED)  ## what a release uploads, in build/release: the last commit with its RO-Crate and codecheck.yml
 	$(BIN)/python -m docs.release build/release
 
 bench: $(TESTED)  ## our kernels beside the peers', as ratios
@@ -92,7 +91,7 @@ bench: $(TESTED)  ## our kernels beside the peers', as ratios
 
 lock: $(TESTED)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs,scale]'
-	$(BIN)/python -m xcrepro.repro.environment
+	$(BIN)/python -m maintenance.environment
 
 holes:     ## known holes of the pinned versions, by pip-audit: needs a network, and an environment of its own
 	$(PYTHON) -m venv build/holes

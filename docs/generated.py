@@ -309,9 +309,8 @@ def table_page(id: str, path: Path) -> str:
     str
     """
     name = path.stem
-    files = [f"[{suffix[1:]}]({name}{suffix})" for suffix in (".csv", ".tex") if path.with_suffix(suffix).is_file()]
     text = path.read_text(encoding="utf-8")
-    return f"---\norphan: true\n---\n\n# {id.partition('/')[0]}/{name}\n\nOf [`{id}`](../../notebooks/{id}.ipynb); as {', '.join(files)}.\n\n{text}"
+    return f"---\norphan: true\n---\n\n# {id.partition('/')[0]}/{name}\n\nOf [`{id}`](../../notebooks/{id}.ipynb); as [csv]({name}.csv), and as LaTeX by `xcrepro table {id.partition('/')[0]}/{name} --latex`.\n\n{text}"
 
 
 # ---------------------------------------------------------------- gallery

@@ -1,7 +1,7 @@
 """What a release takes along, made from the manifest: ``codecheck.yml``, an RO-Crate, and Zenodo's description.
 
-``python -m docs.release`` writes ``codecheck.yml``, which is committed. ``python -m docs.release DIR`` writes into DIR what is
-uploaded: the last commit as a zip file with the crate in it, ``.zenodo.json`` and the digests. It uploads nothing.
+``python -m docs.release DIR`` writes into DIR what is uploaded: the last commit as a zip file with ``codecheck.yml`` and the
+crate in it, ``.zenodo.json`` and the digests. It uploads nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _KINDS = {
     ".csv": "text/csv",
     ".png": "image/png",
     ".svg": "image/svg+xml",
-    ".tex": "application/x-tex",
     ".md": "text/markdown",
 }
 
@@ -195,6 +194,7 @@ def pack(root: Path, out: Path, items: Mapping[str, Entry]) -> list[Path]:
             zipfile.ZipInfo(f"{name}/ro-crate-metadata.json"),
             json.dumps(crate(root, items), ensure_ascii=False, indent=1),
         )
+        packed.writestr(zipfile.ZipInfo(f"{name}/codecheck.yml"), codecheck(root, items))
     _write(described, json.dumps(zenodo(root), ensure_ascii=False, indent=1) + "\n")
     _write(digests, f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n")
     return [archive, described, digests]
@@ -230,17 +230,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m docs.release", description="Make what a release takes along; nothing is uploaded."
     )
-    parser.add_argument(
-        "out", nargs="?", type=Path, help="write the archive with its crate here; without it, codecheck.yml"
-    )
+    parser.add_argument("out", type=Path, help="write the archive with its crate here")
     arguments = parser.parse_args(argv)
     root = project_root()
     try:
         items = manifest.load(root)
-        if arguments.out:
-            print("\n".join(map(str, pack(root, arguments.out, items))))
-        else:
-            _write(root / "codecheck.yml", codecheck(root, items))
+        print("\n".join(map(str, pack(root, arguments.out, items))))
     except (XCError, OSError, subprocess.CalledProcessError) as error:
         print(f"docs.release: {error}", file=sys.stderr)
         return 2

@@ -84,7 +84,7 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
             notebook = explore.with_lines(prepared(notebook), functools.partial(_line, root, items, name.as_posix()))
             _write(target / name, json.dumps(notebook, ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):
-        if path.suffix in {".png", ".csv", ".tex"}:
+        if path.suffix in {".png", ".csv"}:
             copy(path, target / path.relative_to(root))
     for id, entry in items.items():
         for path in entry.figures():

@@ -36,7 +36,14 @@ def notebook(path: Path) -> str:
 def sizes(root: Path = ROOT) -> dict[str, Counter]:
     """Code, docstrings and functions of everything in Python: by folder, of the package also by wing and by room of a wing."""
     rooms: dict[str, Counter] = {}
-    for top, deep in (("xcrepro", 3), ("tests", 2), ("notebooks", 2), ("docs", 1), ("benchmarks", 1)):
+    for top, deep in (
+        ("xcrepro", 3),
+        ("tests", 2),
+        ("notebooks", 2),
+        ("docs", 1),
+        ("benchmarks", 1),
+        ("maintenance", 1),
+    ):
         for path in sorted((root / top).rglob("*.ipynb" if top == "notebooks" else "*.py")):
             parts = path.relative_to(root).parts[:deep]
             code, docstrings, functions = lines(notebook(path) if top == "notebooks" else path.read_text())

@@ -11,8 +11,8 @@ import tomllib
 
 import pytest
 
+from maintenance import environment
 from xcrepro.core import extras
-from xcrepro.repro import environment
 
 
 @pytest.fixture(scope="module")

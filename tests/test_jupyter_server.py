@@ -28,7 +28,7 @@ import pytest
 import requests
 
 from xcrepro.core import kernels
-from xcrepro.repro import guard, manifest, notebooks, same, tidy
+from xcrepro.repro import manifest, notebooks, same, tidy
 
 websocket = pytest.importorskip(
     "websocket", reason="websocket-client, which jupyter_server brings along, is not installed"
@@ -324,7 +324,7 @@ def test_an_item_runs_from_top_to_bottom(opened, installed, root, way, folder, i
 
 
 LESSONS = [
-    f"{guard.LESSONS}/0{number}" for number in ((1, 2, 3, 4, 5, 6, 7, 8) if os.environ.get("XCREPRO_LAB") else ())
+    f"{manifest.LESSONS}/0{number}" for number in ((1, 2, 3, 4, 5, 6, 7, 8) if os.environ.get("XCREPRO_LAB") else ())
 ]
 
 

@@ -1,4 +1,4 @@
-"""What a committed notebook must be, beyond what nbval sees: see :mod:`xcrepro.repro.guard`."""
+"""What a committed notebook must be, beyond what nbval sees: see ``maintenance/check.py``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import re
 
 import pytest
 
-from xcrepro.repro import guard, manifest, notebooks, tidy
+from maintenance import check
+from xcrepro.repro import manifest, notebooks, tidy
 
 
 @pytest.fixture(scope="module")
 def faults(root):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XCREPRO_ROOT", str(root))
-        return guard.project()
+        return check.project()
 
 
 def test_notebooks_and_figures_have_nothing_to_mend(faults):
@@ -22,7 +23,7 @@ def test_notebooks_and_figures_have_nothing_to_mend(faults):
 
 def test_there_is_something_to_look_at(root):
     names = [path.name for path in tidy.find([root / "notebooks"])]
-    assert guard.MASTER in names
+    assert check.MASTER in names
     assert len(names) > len(manifest.load(root)) >= 0
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from xcrepro.repro import guard, manifest
+from xcrepro.repro import manifest
 
 MAY_IMPORT = {
     "core": {"core"},
@@ -129,7 +129,9 @@ def test_judges_know_nothing_of_what_they_judge(root):
     for path in (root / "tests/fuzz/slow.py", *(root / "tests/mutants").glob("*.py")):
         assert not imported(path), path
     for path in files(root):
-        assert not re.search(r"^\s*(from|import) tests\b", path.read_text(), re.MULTILINE), path
+        assert not re.search(
+            r"^\s*(from|import) (tests|maintenance|docs|benchmarks)\b", path.read_text(), re.MULTILINE
+        ), path
 
 
 def test_engines_are_imported_only_when_asked_for(root):
@@ -165,7 +167,7 @@ def test_every_item_is_one_name(root):
         ("tests/repro/papers", ".py", {"conftest", "common"}),
     ):
         for folder in (path for path in (root / home).iterdir() if path.is_dir() and "__" not in path.name):
-            if home == "notebooks" and (folder.name.startswith(".") or folder.name == guard.LESSONS):
+            if home == "notebooks" and (folder.name.startswith(".") or folder.name == manifest.LESSONS):
                 continue  # lessons are no items: tests/tools/course looks at them
             known = {id.partition("/")[2] for id in items if id.partition("/")[0] == folder.name}
             files = [path for path in folder.iterdir() if path.name not in ("__pycache__", ".ipynb_checkpoints")]

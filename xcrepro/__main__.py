@@ -67,15 +67,21 @@ def _warnings_said() -> Iterator[None]:
         yield
 
 
+_SELDOM = {"cache", "certify", "filter", "fingerprint", "sweep", "tidy", "write-blocks"}
+"""Commands that ``--help`` only names."""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="xcrepro", description="Reproduce XC evaluation papers, and evaluate your own."
+        prog="xcrepro",
+        description="Reproduce XC evaluation papers, and evaluate your own.",
+        epilog=f"Seldom needed, each with --help: {', '.join(sorted(_SELDOM))}.",
     )
     parser.add_argument("--version", action="version", version=f"xcrepro {xcrepro.__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="command")
 
     def command(name: str, function, help: str) -> argparse.ArgumentParser:
-        sub = subparsers.add_parser(name, help=help, description=help)
+        sub = subparsers.add_parser(name, description=help, **({} if name in _SELDOM else {"help": help}))
         sub.set_defaults(command=function)
         return sub
 

@@ -115,14 +115,6 @@ def test_wrong_input_is_one_message_and_status_2(project, capsys, arguments, mes
     assert "Traceback" not in printed
 
 
-def test_check_says_what_is_wrong(project, capsys):
-    assert main(["check"]) == 0
-    assert "nothing to mend" in capsys.readouterr().out
-    project.figure("demo/gone.csv", "a\n1\n")
-    assert main(["check"]) == 1
-    assert "figures/demo/gone.csv: " in capsys.readouterr().out
-
-
 def test_help_is_quick_and_loads_no_numba():
     # Prints what the command line loads before it knows the command.
     program = (

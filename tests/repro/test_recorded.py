@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maintenance import check
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.core.data.load import count_splits
 from xcrepro.core.errors import ArgumentError, DataMissing
-from xcrepro.repro import guard, items, manifest, notebooks, recorded, recording, stamps, tables
+from xcrepro.repro import items, manifest, notebooks, recorded, recording, stamps, tables
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "data/recorded").glob("*/*/*.csv"))
@@ -267,7 +268,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert str(project.root) not in path.read_text()
     assert values_of(made, "") == [["PLT", "1", "0.833333"], ["BR", "3", "0.25"]]
     assert list(made.tables) == ["", "hits"]
-    said = guard.project()["data/recorded/demo/one/toy.csv"][0]
+    said = check.project()["data/recorded/demo/one/toy.csv"][0]
     assert f"`{made.provenance['command']}`" in said
 
     capsys.readouterr()
@@ -282,7 +283,7 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert [*made.tables[""][0].values()] == [("PLT", ""), ("1", ""), ("1.33333", "0.707107")]
     assert {sd for _, sd in made.tables[""][1].values()} == {""}
     assert values_of(made, "hits") == [["PLT", "7.5"], ["BR", "7.5"]]
-    assert "data/recorded/demo/one/toy.csv" not in guard.project()
+    assert "data/recorded/demo/one/toy.csv" not in check.project()
 
     # Again: nothing runs, and what is committed is as it was. A changed number in it is found.
     before = path.read_bytes()
@@ -422,7 +423,7 @@ def test_a_record_that_the_manifest_does_not_have_is_found(project):
     project.add("one", parameters=PARAMETERS, recorded="{ toy = {} }")
     (project.root / "data/recorded/demo/one").mkdir(parents=True)
     (project.root / "data/recorded/demo/one/toys.csv").write_text("")
-    found = guard.project()
+    found = check.project()
     assert found["data/recorded/demo/one/toy.csv"] == [
         "is not there: xcrepro run demo/one -p dataset toy -p folder DIR --record"
     ]
@@ -430,7 +431,7 @@ def test_a_record_that_the_manifest_does_not_have_is_found(project):
     assert any("no cell" in text for text in found["notebooks/demo/one.ipynb"])
     project.add("one", parameters=PARAMETERS, recorded='{ toy = { dataset = "x" } }')
     with pytest.raises(manifest.ManifestError, match="hold dataset"):
-        guard.project()
+        check.project()
 
 
 def test_splits_are_counted(tmp_path):

@@ -20,6 +20,7 @@ def copy(root, tmp_path_factory):
     """A project with the package's sources and no items."""
     place = tmp_path_factory.mktemp("project")
     shutil.copytree(root / "xcrepro", place / "xcrepro", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(root / "maintenance", place / "maintenance", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(root / "data/tib", place / "data/tib")
     (place / "tests").mkdir()
     shutil.copy(root / "tests/notebook.py", place / "tests")
@@ -50,7 +51,7 @@ def test_the_recipe(copy, root):
     for shown in ("Data: TIB, 2,000 of", "P@k of Popularity: by hand = call = ", "1 statements of the text hold"):
         assert shown in notebook
     assert f"](../../figures/{id}.png)" in notebook
-    said = command(copy, "-m", "xcrepro", "check")
+    said = command(copy, "-m", "maintenance.check")
     assert "all unchanged" in said
     assert "nothing to mend" in said
     assert manifest.load(copy)[id].title == 'A "quoted" title'

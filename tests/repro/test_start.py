@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from maintenance import check
 from tests.refused import refused
 from tests.repro.conftest import Project
 from xcrepro.__main__ import main
 from xcrepro.core import paths
 from xcrepro.core.errors import XCError
-from xcrepro.repro import guard, manifest, recorded, runner, tidy
+from xcrepro.repro import manifest, recorded, runner, tidy
 from xcrepro.repro.start import start
 
 
@@ -59,7 +60,7 @@ def test_outside_of_a_project_runs_write_into_the_cache(brought, tmp_path):
     [
         lambda: runner.run("demo/one", accept=True),
         lambda: runner.run("demo/one", write_back=True),
-        guard.project,
+        check.project,
         tidy.tidy,
     ],
 )

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, XCError
-from xcrepro.repro import guard, manifest, notebooks, same, stamps
+from xcrepro.repro import manifest, notebooks, same, stamps
 
 FOLDER = "data/certificates"
 SIMULATING = (
@@ -209,7 +209,7 @@ def _files(clone: Path, entries: Sequence[manifest.Entry], lessons: bool) -> tup
         if stamps.read(entry) is None:
             print(f"{entry.id} did not run to its end")
             failed |= files
-    for lesson in sorted((clone / "notebooks" / guard.LESSONS).glob("*.ipynb")) if lessons else ():
+    for lesson in sorted((clone / "notebooks" / manifest.LESSONS).glob("*.ipynb")) if lessons else ():
         compared.add(name := stamps.short(clone, lesson))
         executed = clone / "build" / "notebooks" / "course" / lesson.name
         if not executed.is_file() or notebooks.failure(notebooks.read(executed)):

@@ -210,7 +210,8 @@ class Item:
     def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "", origin: str = "") -> None:
         """Write the table's files into this run's folder; the arguments are those of :meth:`save_figure`.
 
-        ``decimals``, a number or column -> number, is for the markdown and LaTeX forms; the CSV is compared and exact.
+        ``decimals``, a number or column -> number, is for the markdown form, of which ``xcrepro table`` makes LaTeX; the CSV is
+        compared and exact.
         """
         self._claim(table, part)
         self._write(tables.render(table, decimals, origin or self.origin), part)

@@ -27,6 +27,10 @@ def is_id(text: str) -> bool:
     return _ID.fullmatch(text) is not None
 
 
+LESSONS = "course"
+"""The folder of notebooks that are lessons: no items, so they have no parameters and take the words they need."""
+
+
 class ManifestError(XCError, ValueError):
     """``manifest.toml`` breaks a rule. The message names the file, the item and the key."""
 

@@ -1,10 +1,11 @@
-"""Tables: one form that is committed and compared (CSV, six digits), one for people (notebook, markdown, LaTeX)."""
+"""Tables: one form that is committed and compared (CSV, six digits), one for people (notebook, markdown, from that LaTeX)."""
 
 from __future__ import annotations
 
 import csv
 import html
 import io
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -204,15 +205,19 @@ _LATEX = {
 }
 
 
-def latex(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
-    """The table as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped."""
-    names, kinds, rows = _rounded(table, decimals)
-    lines = [" & ".join(_escaped(part, _LATEX) for part in line) + r" \\" for line in (names, *rows)]
-    shape = "".join("l" if kind == "text" else "r" for kind in kinds)
+def latex(text: str) -> str:
+    """A table of :func:`markdown` as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped."""
+
+    def cells(line: str) -> list[str]:
+        return [part[1:-1].replace(r"\|", "|") for part in re.split(r"(?<!\\)\|", line[1:-1])]
+
+    names, sides, *rest = text.splitlines()
+    rows = [cells(names), *(cells(line) for line in rest if line.startswith("|"))]
+    lines = [" & ".join(_escaped(part, _LATEX) for part in row) + r" \\" for row in rows]
+    shape = "".join("l" if side.startswith(":") else "r" for side in cells(sides))
     head = ["% needs \\usepackage{booktabs}", rf"\begin{{tabular}}{{{shape}}}", r"\toprule", lines[0], r"\midrule"]
-    foot = (
-        [rf"\multicolumn{{{len(names)}}}{{l}}{{\footnotesize Data: {_escaped(origin, _LATEX)}.}} \\"] if origin else []
-    )
+    data = [_escaped(line, _LATEX) for line in rest if line.startswith("Data: ")]
+    foot = [rf"\multicolumn{{{len(shape)}}}{{l}}{{\footnotesize {line}}} \\" for line in data]
     return "\n".join([*head, *lines[1:], r"\bottomrule", *foot, r"\end{tabular}"]) + "\n"
 
 
@@ -223,7 +228,6 @@ def _escaped(text: str, signs: Mapping[str, str]) -> str:
 _WRITERS: dict[str, Callable[[pd.DataFrame, Decimals, str], str]] = {
     ".csv": lambda table, _, origin: csv_text(with_origin(table, origin), committed=True),
     ".md": markdown,
-    ".tex": latex,
 }
 
 
@@ -240,7 +244,7 @@ def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
 
 
 def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dict[str, bytes]:
-    """Suffix -> content of the table's files: ``.csv`` (six digits), ``.md`` and ``.tex`` (rounded)."""
+    """Suffix -> content of the table's files: ``.csv`` (six digits) and ``.md`` (rounded)."""
     return {suffix: writer(table, decimals, origin).encode() for suffix, writer in _WRITERS.items()}
 
 

@@ -1,7 +1,7 @@
 """Predictions that are data: what notebooks read of trained models lies in ``data/predictions`` and need not be trained.
 
 ``index.csv`` says for each file which training it is of (its parameters and data, and the code that it runs through), so that
-predictions of another training are never read. ``make train`` (:mod:`xcrepro.tools.commands.train`) trains all anew and
+predictions of another training are never read. ``make train`` (``maintenance/train.py``) trains all anew and
 compares.
 """
 

@@ -54,6 +54,12 @@ def add(command) -> None:
     sub.add_argument("--over", default="seed", metavar="NAME", help="take means over this parameter, default seed")
     sub.add_argument("--confidence", type=float, default=0.95, help="of their t intervals, default 0.95")
 
+    sub = command("table", _table, "a committed table, rounded as people read it: text, or LaTeX")
+    sub.add_argument(
+        "table", help="an item's id, with the table's part where it has several: jain16/table3_table4-table3"
+    )
+    sub.add_argument("--latex", action="store_true", help="a tabular for the package booktabs")
+
     sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
     sub.add_argument("item", help="paper/item_name; a paper that is not there yet becomes a folder")
     sub.add_argument("--title", default="", help="one line for `xcrepro list`")
@@ -65,12 +71,6 @@ def add(command) -> None:
     sub.add_argument("--all", action="store_true", help="all items, and the lessons")
     sub.add_argument("--long", action="store_true", help="with --all, also items that take long")
     _jobs(sub)
-
-    sub = command(
-        "check", _check, "whether all items still make what is committed, and what committed notebooks must be"
-    )
-    _jobs(sub)
-    sub.add_argument("--long", action="store_true", help="also items that take long")
 
     sub = command(
         "certify",
@@ -239,17 +239,21 @@ def _accept(arguments) -> int:
     return 0 if ok else 1
 
 
-def _check(arguments) -> int:
-    from xcrepro.repro import guard, runner
+def _table(arguments) -> int:
+    from xcrepro.core.arguments import did_you_mean
+    from xcrepro.core.paths import committed
+    from xcrepro.repro import manifest, tables
 
-    report = runner.run(None, jobs=arguments.jobs, long=arguments.long)
-    faults = guard.project()
-    for name, problems in faults.items():
-        for problem in problems:
-            print(f"{name}: {problem}")
-    if not faults:
-        print("notebooks: nothing to mend")
-    return 0 if report.ok and not faults else 1
+    path = committed(f"figures/{arguments.table}.md")
+    if not path.is_file():
+        known = [each.relative_to(committed("figures")).with_suffix("").as_posix() for entry in manifest.load().values()
+                 for each in entry.figures() if each.suffix == ".md"]  # fmt: skip
+        own = ", ".join(name for name in known if name.startswith(f"{arguments.table}-"))
+        hint = did_you_mean(arguments.table, known) if not own else f"it has {own}"
+        raise ArgumentError("table", "must be a committed table", repr(arguments.table), hint)
+    text = path.read_text(encoding="utf-8")
+    print((tables.latex(text) if arguments.latex else text).rstrip())
+    return 0
 
 
 def _certify(arguments) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, DataMissing
-from xcrepro.repro import guard, notebooks
+from xcrepro.repro import manifest, notebooks
 
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -89,7 +89,7 @@ def students(notebook: dict) -> dict:
 
 def find() -> list[Lesson]:
     """All lessons of the project, checked (:func:`read`), in their order, which is 1, 2, ..."""
-    folder = paths.committed(f"notebooks/{guard.LESSONS}")
+    folder = paths.committed(f"notebooks/{manifest.LESSONS}")
     found = [read(path) for path in sorted(folder.glob("*.ipynb"))]
     if not found:
         raise DataMissing(

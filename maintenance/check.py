@@ -1,0 +1,243 @@
+"""What a committed notebook must be, beyond that its outputs come out again (nbval looks at those).
+
+``python -m maintenance.check`` says whether all items still make what is committed, and what committed notebooks must be.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import fnmatch
+import os
+import re
+import sys
+from pathlib import Path
+
+from xcrepro.core import paths
+from xcrepro.core.errors import XCError
+from xcrepro.repro import manifest, notebooks, recording, runner, tidy
+from xcrepro.repro.manifest import LESSONS
+
+MAX_BYTES = 200_000
+MAX_LINES = 40
+"""Of a cell: a short function and what calls it stand in the notebook, where a reader sees and changes them."""
+MASTER = "00_regenerate_all.ipynb"
+_INSTALL = re.compile(
+    r"^\s*(!|%pip|%conda|%mamba|%%bash|%%sh|%system)|\bpip3?\s+install\b|\bconda\s+install\b", re.MULTILINE
+)
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+_HOME = re.compile(r"(?<![\w.])/(home|root|tmp|Users)/\S+")
+
+
+def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> list[str]:
+    """Everything wrong with a notebook, one sentence each."""
+    path = Path(path)
+    try:
+        notebook = notebooks.read(path)
+    except XCError as error:
+        return [str(error)]
+    lesson = path.parent.name == LESSONS
+    found = [] if lesson else _parameters(path, notebook, entry)
+    found += [*_cells(notebook), *_closing(notebook), *_images(path, notebook, entry)]
+    found += _checks(notebook, entry) if entry else []
+    if (kernel := notebook.get("metadata", {}).get("kernelspec", {}).get("name")) != "python3":
+        found.append(f"the kernel is {kernel!r}, not 'python3'")
+    if "papermill" in notebook.get("metadata", {}) or any(
+        "papermill" in c.get("metadata", {}) for c in notebook["cells"]
+    ):
+        found.append("papermill metadata is inside")
+    if (size := path.stat().st_size) > MAX_BYTES:
+        found.append(f"{size} bytes; at most {MAX_BYTES}")
+    try:
+        if tidy.tidy([path], check=True):
+            found.append("not in the canonical form; run `xcrepro tidy`")
+    except XCError as error:
+        found.append(str(error))
+    return found
+
+
+def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[str]:
+    try:
+        if entry is None:
+            notebooks.parameters(path, notebook)
+        else:
+            entry.official()
+    except XCError as error:
+        return [str(error)]
+    return []
+
+
+def _closing(notebook: dict) -> list[str]:
+    """That the cells of the checks compute nothing that a run with other parameters may not have."""
+    found, closing, number = [], False, 0
+    for cell in notebook["cells"]:
+        source = notebooks.text(cell["source"])
+        number += cell["cell_type"] == "code"
+        closing |= cell["cell_type"] == "markdown" and source.startswith("## Checks")
+        if closing and cell["cell_type"] == "code" and _is_python(source):
+            for line in ast.parse(source).body:
+                computes = any(isinstance(part, ast.Call | ast.Subscript) for part in ast.walk(line))
+                if isinstance(line, ast.Assign) and computes:
+                    first = ast.unparse(line).splitlines()[0]
+                    found.append(
+                        f"code cell {number}, `{first}`: belongs under `if item.official:`, or into a function"
+                    )
+    return found
+
+
+# Place of the part's name among the arguments of each call that makes a committed table.
+_MAKERS = {"item.check": 1, "item.save_figure": 2, "item.save_table": 2}
+
+
+def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
+    """That each committed table is made by a cell, and what cells make is committed."""
+    found, parts, recorded, gathered = [], set(), False, False
+    for cell in notebooks.code_cells(notebook):
+        source = notebooks.text(cell["source"])
+        for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
+            name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+            recorded |= name == "item.recorded"
+            gathered |= name == "evidence.gather"  # which takes what is recorded, and does without
+            if name in _MAKERS:
+                given = [*call.args[_MAKERS[name] :][:1], *(word.value for word in call.keywords if word.arg == "part")]
+                parts.add(_pattern(given[0]) if given else "")
+            elif name == "evidence.gather":
+                parts.add("evidence")
+    committed = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.tables()}
+    for part in sorted(committed):
+        if not any(fnmatch.fnmatchcase(part, pattern) for pattern in parts):
+            found.append(f"no cell makes the table of {part or 'the main part'!r}")
+    for pattern in sorted(parts):
+        if not fnmatch.filter(committed, pattern):
+            found.append(f"{pattern or 'the main part'!r} is made and has no table under figures/")
+    if recorded > bool(entry.recorded) or bool(entry.recorded) > (recorded or gathered):
+        found.append(
+            "results on real data are recorded, and no cell uses them: item.recorded()"
+            if entry.recorded
+            else "a cell asks for recorded results, and the manifest has none of this item"
+        )
+    return found
+
+
+def _pattern(part: ast.expr) -> str:
+    """A part's name as written, with a star for what only a run knows: ``k*`` of ``f"k{k}"``."""
+    if isinstance(part, ast.Constant):
+        return part.value or ""
+    pieces = part.values if isinstance(part, ast.JoinedStr) else [part]
+    return "".join(piece.value if isinstance(piece, ast.Constant) else "*" for piece in pieces)
+
+
+def _cells(notebook: dict) -> list[str]:
+    found = []
+    code = notebooks.code_cells(notebook)
+    counts = [cell.get("execution_count") for cell in code]
+    if counts != list(range(1, len(code) + 1)):
+        found.append(f"execution counts are {counts}, not 1 to {len(code)}: run it from top to bottom")
+    for number, cell in enumerate(code, start=1):
+        where, source = f"code cell {number}", notebooks.text(cell["source"])
+        lines = [line for line in source.splitlines() if line.strip()]
+        if not lines:
+            found.append(f"{where} is empty")
+            continue
+        if len(lines) > MAX_LINES and "parameters" not in cell.get("metadata", {}).get("tags", []):
+            found.append(f"{where} has {len(lines)} lines; at most {MAX_LINES}: cut it, or move code into the package")
+        if _INSTALL.search(source):
+            found.append(f"{where} installs or runs a shell command")
+        elif lines[-1].split("#")[0].rstrip().endswith(";"):
+            found.append(f"{where} ends with `;`, which hides its output")
+        elif not _is_python(source):
+            found.append(f"{where} is not plain Python")
+        found += [f"{where}: {text}" for text in _output_problems(cell)]
+    return found
+
+
+def _is_python(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
+
+
+def _output_problems(cell: dict) -> list[str]:
+    found = []
+    for output in cell.get("outputs", []):
+        if output["output_type"] == "error":
+            found.append(f"ended with {output.get('ename')}: {output.get('evalue')}")
+            continue
+        data = output.get("data", {"text/plain": output.get("text")})
+        if any(mime.startswith("image/") for mime in data):
+            found.append("a picture is inside; link its file instead")
+            continue
+        shown = "".join(notebooks.text(value) for mime, value in data.items() if mime.startswith("text/"))
+        root = str(paths.project_root())
+        for text in [match.group() for match in (_ADDRESS.search(shown), _HOME.search(shown)) if match] or [root]:
+            if text in shown:
+                found.append(f"the output shows {text!r}, which differs from machine to machine")
+    return found
+
+
+def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[str]:
+    found, shown = [], set()
+    for cell in notebook["cells"]:
+        if cell.get("attachments"):
+            found.append("a picture is attached to a cell; link its file instead")
+        if cell["cell_type"] == "markdown":
+            seen = notebooks.text(cell["source"])
+        else:
+            seen = "\n".join(notebooks.text(o.get("data", {}).get("text/markdown", "")) for o in cell["outputs"])
+        for match in notebooks.IMAGE.finditer(seen):
+            link = match.group(1) or match.group(2)
+            if link.startswith(("http:", "https:", "data:", "attachment:")):
+                found.append(f"the image {link[:60]} is not a file of this project")
+            elif not (path.parent / link).is_file():
+                found.append(f"the image {link} is not there")
+            else:
+                shown.add((path.parent / link).resolve())
+    wanted = [output for output in (entry.figures() if entry else ()) if output.suffix == ".png"]
+    if wanted and not any(output.resolve() in shown for output in wanted):
+        found.append(f"no cell shows {wanted[0].relative_to(entry.root).as_posix()}")
+    return found
+
+
+def project() -> dict[str, list[str]]:
+    """What is wrong in the whole project: file -> problems, of notebooks, manifest, figures and ``data/recorded``."""
+    root = paths.project_root()
+    entries = manifest.load(root)
+    manifest.require_project(entries, "the check")
+    by_path = {entry.notebook.resolve(): entry for entry in entries.values()}
+    report: dict[str, list[str]] = {}
+    for path in tidy.find([root / "notebooks"]):
+        entry = by_path.get(path.resolve())
+        found = problems(path, entry)
+        if entry is None and path.name != MASTER and path.parent.name != LESSONS:
+            found.append("no item of manifest.toml uses it")
+        report[path.relative_to(root).as_posix()] = found
+    known = {path for entry in entries.values() for path in entry.figures()}
+    for path in (root / "notebooks" / LESSONS).glob("*.ipynb"):
+        links = notebooks.IMAGE.findall(path.read_text(encoding="utf-8"))
+        known |= {(path.parent / link).resolve() for link, _ in links if link}
+    for path in sorted(path for path in (root / "figures").rglob("*.*") if path.is_file() and path not in known):
+        report[path.relative_to(root).as_posix()] = ["no item of manifest.toml has this file"]
+    report |= recording.problems(entries, root)
+    return {name: found for name, found in report.items() if found}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """0 where all items make what is committed and nothing is to be mended, else 1."""
+    parser = argparse.ArgumentParser("python -m maintenance.check", description=main.__doc__)
+    parser.add_argument("--jobs", type=int, help="notebooks at once, by default one a core")
+    parser.add_argument("--long", action="store_true", help="also items that take long")
+    chosen = parser.parse_args(argv)
+    report = runner.run(None, jobs=chosen.jobs, long=chosen.long)
+    faults = project()
+    for name, found in faults.items():
+        for problem in found:
+            print(f"{name}: {problem}")
+    if not faults:
+        print("notebooks: nothing to mend")
+    return 0 if report.ok and not faults else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

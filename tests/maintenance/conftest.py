@@ -1,0 +1,3 @@
+"""The project folder of the engine's tests."""
+
+from tests.repro.conftest import project as project

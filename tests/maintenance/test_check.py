@@ -1,0 +1,302 @@
+"""The normaliser and the guard: a good notebook passes, and each planted fault is found."""
+
+from __future__ import annotations
+
+import json
+
+import nbformat
+import pytest
+
+from maintenance import check
+from tests.refused import damaged
+from tests.repro.conftest import code, markdown
+from xcrepro.__main__ import main
+from xcrepro.repro import manifest, notebooks, tidy
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+
+
+def stream(text: str, name: str = "stdout") -> dict:
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def shown(count: int | None = None, **data: str) -> dict:
+    data = {mime.replace("_", "/"): text for mime, text in data.items()}
+    if count is None:
+        return {"output_type": "display_data", "data": data, "metadata": {}}
+    return {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": count}
+
+
+@pytest.fixture
+def good(project):
+    """A notebook with nothing wrong, as a dict to plant faults in; written by ``save``."""
+    project.add("one")
+    project.figure("demo/one.png", "png")
+    project.figure("demo/one.csv", "a\n1\n")
+    project.figure("demo/one-part.csv", "a\n1\n")
+    cells = [
+        project.markdown("# A title\n\nSee the [glossary](../glossary.md)."),
+        project.code("seed = 0", "parameters", count=1),
+        project.code("item.made_from(ds)\nitem.check(a)\nitem.check(b, 'part')", count=2),
+        project.code("print('1 of 1')", count=3, outputs=[stream("1 of 1\n")]),
+        project.markdown("![What it shows](../../figures/demo/one.png)"),
+    ]
+    path = project.root / "notebooks/demo/one.ipynb"
+
+    def save(notebook: dict, tidied: bool = True) -> list[str]:
+        path.write_text(tidy.tidied(notebook, path) if tidied else json.dumps(notebook))
+        return check.problems(path, manifest.load()["demo/one"])
+
+    notebook = project.notebook(*cells)
+    assert save(notebook) == []
+    return notebook, save, project
+
+
+def source(number: int, text: str):
+    def plant(notebook):
+        notebook["cells"][number]["source"] = text
+
+    return plant
+
+
+def outputs(*given: dict):
+    def plant(notebook):
+        notebook["cells"][3]["outputs"] = list(given)
+
+    return plant
+
+
+def change(number: int, key: str, value: object):
+    def plant(notebook):
+        notebook["cells"][number][key] = value
+
+    return plant
+
+
+def closing(text: str):
+    def plant(notebook):
+        notebook["cells"] += [markdown("## Checks"), code(text, count=4)]
+
+    return plant
+
+
+@pytest.mark.parametrize("text", ["if item.official:\n    best = found['PLT']", "NAMES = ('a', 'b')\nfirst, _ = NAMES"])
+def test_what_a_closing_cell_may_hold(good, text):
+    notebook, save, _ = good
+    closing(text)(notebook)
+    assert save(notebook) == []
+
+
+@pytest.mark.parametrize(
+    ("plant", "message"),
+    [
+        (change(2, "metadata", {"tags": ["parameters"]}), "2 code cells"),
+        (source(1, 'seed = int("0")'), "`name = literal`"),
+        (source(2, "item.check(a)"), "no cell makes the table of 'part'"),
+        (
+            source(2, "print('1 of 1 agree')\nitem.check(b, 'part')"),
+            "no cell makes the table of 'the main part'",
+        ),
+        (
+            source(2, "item.check(a)\nitem.check(b, part='part')\nitem.check(c, 'x')"),
+            "'x' is made and has no table",
+        ),
+        (source(2, "item.check(a)\nitem.save_table(b, 2, 'y')"), "'y' is made and has no table"),
+        (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "'y*' is made and has no table"),
+        (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "no cell makes the table of 'part'"),
+        (change(3, "execution_count", 7), "[1, 2, 7]"),
+        (closing("best = found['PLT']\nitem.statements(said)"), "`best = found['PLT']`: belongs under"),
+        (change(2, "execution_count", None), "execution counts are"),
+        (source(2, "x = 1;"), "code cell 2 ends with `;`"),
+        (source(2, "x = 1;  # quiet"), "code cell 2 ends with `;`"),
+        (source(2, "!pip install xcrepro"), "code cell 2 installs"),
+        (source(2, "%pip install xcrepro"), "code cell 2 installs"),
+        (source(2, "os.system('conda install x')"), "code cell 2 installs"),
+        (source(2, "%matplotlib inline"), "code cell 2 is not plain Python"),
+        (source(2, "  "), "code cell 2 is empty"),
+        (source(2, "x = 1\n" * 41), "code cell 2 has 41 lines"),
+        (outputs({"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}), "ended with E: v"),
+        (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22'"),
+        (outputs(stream("read /home/me/data.txt\n")), "'/home/me/data.txt'"),
+        (source(4, "no picture"), "no cell shows figures/demo/one.png"),
+        (source(4, "![x](../../figures/demo/two.png)"), "../../figures/demo/two.png"),
+        (source(4, '<img src="../../figures/demo/two.png">'), "../../figures/demo/two.png"),
+        (source(4, "![x](https://example.org/a.png)"), "https://example.org/a.png"),
+        (change(4, "attachments", {"a.png": {"image/png": PNG}}), "a picture is attached"),
+        (source(0, "x" * 200_001), "bytes; at most 200000"),
+        (source(2, "item.check(a)\nitem.check(b, 'part')\nitem.recorded()"), "the manifest has none"),
+    ],
+)
+def test_planted_faults(good, plant, message):
+    notebook, save, _ = good
+    plant(notebook)
+    assert any(message in problem for problem in save(notebook)), save(notebook)
+
+
+def test_words_and_pictures_are_free(good):
+    """As long as it takes to say it in sentences; the committed picture may stand on the first screen."""
+    notebook, save, _ = good
+    source(0, "# A question?\n\n![The answer](../../figures/demo/one.png)\n\n" + "word " * 5000)(notebook)
+    source(2, "item.check(a)\nitem.check(b, 'part')" + "\nx = 1" * 38)(notebook)
+    assert save(notebook) == []
+
+
+def test_a_picture_is_committed_as_a_link(good):
+    notebook, save, _ = good
+    picture = shown(image_png=PNG, text_plain="<Image>")
+    picture["metadata"] = {"xcrepro": {"link": "![One](../../figures/demo/one.png)"}}
+    outputs(picture)(notebook)
+    source(4, "no picture")(notebook)
+    assert save(notebook) == []
+    [kept] = notebooks.read(notebook_path())["cells"][3]["outputs"]
+    assert kept["data"] == {"text/markdown": ["![One](../../figures/demo/one.png)"]}
+
+
+def notebook_path():
+    return manifest.load()["demo/one"].notebook
+
+
+@pytest.mark.parametrize(
+    ("plant", "message"),
+    [
+        (lambda notebook: notebook["metadata"]["kernelspec"].update(name="xc"), "the kernel is 'xc'"),
+        (lambda notebook: notebook["metadata"].update(papermill={}), "papermill metadata"),
+        (change(2, "metadata", {"papermill": {"duration": 1}}), "papermill metadata"),
+        (outputs(shown(image_png=PNG, text_plain="<Image>")), "a picture is inside"),
+        (change(2, "metadata", {"tags": ["injected-parameters"]}), "a cell of injected parameters"),
+        (lambda notebook: None, "not in the canonical form"),
+        (lambda notebook: notebook.update(nbformat=3), "JSON that is not a notebook"),
+    ],
+)
+def test_planted_faults_that_tidying_would_hide(good, plant, message):
+    notebook, save, _ = good
+    plant(notebook)
+    assert any(message in problem for problem in save(notebook, tidied=False)), save(notebook, tidied=False)
+
+
+def test_the_project_as_a_whole(good, capsys):
+    _, _, project = good
+    assert check.project() == {}
+    project.figure("demo/gone.csv", "a\n1\n")
+    project.figure("demo/onecsv.png", "png")
+    path = project.root / "notebooks/demo/one.ipynb"
+    path.with_name("loose.ipynb").write_text(path.read_text())
+    found = check.project()
+    assert found["figures/demo/gone.csv"] == ["no item of manifest.toml has this file"]
+    assert found["figures/demo/onecsv.png"] == ["no item of manifest.toml has this file"]
+    assert found["notebooks/demo/loose.ipynb"] == ["no item of manifest.toml uses it"]
+
+
+def test_a_lesson_has_no_parameters(project):
+    """A notebook in the folder ``course`` is no item; all else that is said of notebooks holds for it."""
+    path = project.root / "notebooks" / manifest.LESSONS / "01_one.ipynb"
+    path.parent.mkdir()
+
+    def save(lines: int, outputs=()) -> dict:
+        cell = project.code("\n".join(["x = 1"] * lines), count=1, outputs=list(outputs))
+        path.write_text(tidy.tidied(project.notebook(project.markdown("# Lesson 1: One"), cell)))
+        return check.project()
+
+    assert save(40) == {}
+    assert "41 lines" in save(41)["notebooks/course/01_one.ipynb"][0]
+    assert "'/home/me/x'" in save(1, [stream("/home/me/x")])["notebooks/course/01_one.ipynb"][0]
+
+
+def test_tidy_keeps_what_exercises_and_slides_need(project):
+    cell = project.code("x", count=1)
+    cell["metadata"] = {"slideshow": {"slide_type": "skip"}, "nbgrader": {"grade_id": "a"}, "editable": False}
+    (kept,) = json.loads(tidy.tidied(project.notebook(cell)))["cells"]
+    assert kept["metadata"] == {"slideshow": {"slide_type": "skip"}, "nbgrader": {"grade_id": "a"}}
+
+
+MESSY = [
+    stream("progress\n", "stderr"),
+    stream("one\n"),
+    stream("CPU times: user 1 s\nWall time: 2 s\n"),
+    stream("two"),
+    shown(image_png=PNG, text_plain="<Image>"),
+    shown(text_plain="table", text_html="<table></table>", application_json="{}"),
+    {"output_type": "display_data", "metadata": {}, "data": {"application/vnd.jupyter.widget-view+json": {}}},
+    shown(3, image_svg="<svg/>", text_plain="<SVG>"),
+]
+
+
+def test_tidy_keeps_texts_and_drops_the_rest(project):
+    cell = project.code("x", count=3, outputs=MESSY)
+    cell["metadata"] = {"collapsed": True, "execution": {"iopub.status.busy": "2026"}, "papermill": {"duration": 1}}
+    notebook = project.notebook(
+        cell, project.code("x"), project.code("y", "nbval-ignore-output", outputs=[stream("4.2 s")])
+    )
+    notebook["metadata"] |= {"widgets": {}, "papermill": {}, "language_info": {"name": "python", "version": "3.11.7"}}
+    text = tidy.tidied(notebook)
+    result = json.loads(text)
+    first, second, third = result["cells"]
+    assert first["outputs"] == [
+        {"output_type": "stream", "name": "stdout", "text": ["one\n", "two"]},
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"text/html": ["<table></table>"], "text/plain": ["table"]},
+        },
+    ]
+    assert (first["execution_count"], first["metadata"]) == (3, {})
+    assert second["id"] == first["id"] + "-2"
+    assert third["outputs"] == []
+    assert third["metadata"] == {"tags": ["nbval-ignore-output"]}
+    assert set(result["metadata"]) == {"kernelspec", "language_info"}
+    assert result["metadata"]["language_info"] == {"name": "python"}
+    assert text.endswith("}\n")
+    assert "\r" not in text
+    assert tidy.tidied(result) == text
+
+
+def test_tidy_reads_with_the_notebook_library(project):
+    cells = project.code("x = 'ü'", count=1, outputs=[stream("ü\n")]), project.markdown("m")
+    notebook = nbformat.reads(tidy.tidied(project.notebook(*cells)), as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.cells[0].source == "x = 'ü'"
+
+
+def test_tidy_on_the_command_line(good, capsys):
+    notebook, _, project = good
+    path = project.root / "notebooks/demo/one.ipynb"
+    path.write_text(json.dumps(notebook))
+    assert main(["tidy", "--check"]) == 1
+    assert json.loads(path.read_text()) == notebook
+    assert main(["tidy", str(path)]) == 0
+    assert main(["tidy", "--check"]) == 0
+    assert path.read_text() == tidy.tidied(notebook)
+    capsys.readouterr()
+    assert main(["tidy", "nothing.ipynb"]) == 2
+    assert "got nothing.ipynb" in capsys.readouterr().err
+
+
+def test_one_bad_notebook_leaves_all_as_they_were(good):
+    notebook, _, project = good
+    path = project.root / "notebooks/demo/one.ipynb"
+    path.write_text(json.dumps(notebook))
+    bad = project.root / "notebooks/demo/zzz.ipynb"
+    bad.write_text(json.dumps(project.notebook(project.code("x", "injected-parameters"))))
+    with damaged("zzz.ipynb", match="injected"):
+        tidy.tidy()
+    assert json.loads(path.read_text()) == notebook
+    bad.write_text("{")
+    with damaged("zzz.ipynb", match="JSON"):
+        tidy.tidy()
+
+
+def test_parameters_of_a_notebook(project):
+    cell = project.code("ks = (1, 3)\nrate = -0.5\nfolder = None  # a comment", "parameters")
+    assert notebooks.parameters("a", project.notebook(cell)) == {
+        "ks": [1, 3],
+        "rate": -0.5,
+        "folder": None,
+    }
+
+
+def test_check_says_what_is_wrong(project, capsys):
+    assert check.main([]) == 0
+    assert "nothing to mend" in capsys.readouterr().out
+    project.figure("demo/gone.csv", "a\n1\n")
+    assert check.main([]) == 1
+    assert "figures/demo/gone.csv: " in capsys.readouterr().out

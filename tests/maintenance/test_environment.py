@@ -1,0 +1,85 @@
+"""The three lists of dependencies agree: pyproject.toml, environment.yml and constraints.txt."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from maintenance import environment
+
+
+@pytest.fixture(scope="module")
+def pyproject(root):
+    return root / "pyproject.toml"
+
+
+def test_environment_yml_is_what_pyproject_makes(root, pyproject):
+    made = environment.environment_yml(pyproject)
+    assert (root / "environment.yml").read_text() == made, "run `python -m maintenance.environment`"
+
+
+def version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+def test_constraints_satisfy_every_dependency(root, pyproject):
+    lines = (root / "constraints.txt").read_text().splitlines()
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+", line) for line in lines)
+    pinned = {environment.normal(name): text for name, _, text in (line.partition("==") for line in lines)}
+    assert len(pinned) == len(lines)
+    assert "xcrepro" not in pinned
+    for name, rule in environment.requirements(
+        pyproject, "test", "bench", "course", "formats", "docs", "scale"
+    ).items():
+        assert name in pinned, f"{name} is not in constraints.txt; run `make lock`"
+        least = re.fullmatch(r">=([0-9.]+)", rule)
+        assert least, f"{name}{rule}: this test only knows >="
+        assert version(pinned[name]) >= version(least.group(1)), name
+
+
+def test_every_dependency_is_in_environment_yml_once(root, pyproject):
+    text = (root / "environment.yml").read_text()
+    for name, rule in environment.requirements(pyproject, "test").items():
+        assert text.count(f'- "{name}{rule}"') == 1
+    conda, pip = text.split("- pip:")
+    assert '"napkinxc' in pip
+    assert '"napkinxc' not in conda
+
+
+def test_a_changed_dependency_shows(tmp_path, pyproject):
+    changed = tmp_path / "pyproject.toml"
+    changed.write_text(pyproject.read_text().replace('"numpy>=2.0"', '"numpy>=2.1"'))
+    assert environment.environment_yml(changed) != environment.environment_yml(pyproject)
+
+
+def test_constraints_of_this_environment():
+    names = [line.partition("==")[0] for line in environment.constraints().splitlines()]
+    assert names == sorted(names)
+    assert "numpy" in names
+    assert not {"xcrepro", "pip"} & set(names)
+
+
+def test_every_make_target_that_is_named_is_there(root):
+    makefile = (root / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    for page in ("CONTRIBUTING.md", "README.md"):
+        named = set(re.findall(r"`make ([a-z-]+)", (root / page).read_text()))
+        assert named <= targets, f"{page} names {named - targets}"
+    assert "holes" in set(re.findall(r"`make ([a-z-]+)", (root / "CONTRIBUTING.md").read_text()))
+
+
+def test_known_holes_are_asked_for_with_arguments_that_pip_audit_has(root):
+    """What `make holes` runs; without a network, and without pip-audit, the command itself is all that can be held."""
+    (command,) = re.findall(r"^\tbuild/holes/bin/pip-audit (.*)$", (root / "Makefile").read_text(), re.MULTILINE)
+    assert command == "--requirement constraints.txt --no-deps --disable-pip"
+    cli = pytest.importorskip("pip_audit._cli", reason="pip-audit is not installed")
+    given = cli._parser().parse_args(command.split())
+    assert (given.no_deps, given.disable_pip) == (True, True)
+
+
+def test_the_commands_for_maintainers_parse(root):
+    from xcrepro.__main__ import _parser
+
+    assert "`xcrepro fetch NAME --pin`" in (root / "CONTRIBUTING.md").read_text()
+    assert _parser().parse_args(["fetch", "NAME", "--pin"]).pin
