@@ -3,6 +3,34 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xcrepro.models.base import Model as Model
+    from xcrepro.models.base import NotFitted as NotFitted
+    from xcrepro.models.base import load as load
+    from xcrepro.models.classic.embedding import CPLST as CPLST
+    from xcrepro.models.classic.embedding import CS as CS
+    from xcrepro.models.classic.embedding import LEML as LEML
+    from xcrepro.models.classic.embedding import MLCSSP as MLCSSP
+    from xcrepro.models.classic.embedding import WSABIE as WSABIE
+    from xcrepro.models.classic.neighbours import KNN as KNN
+    from xcrepro.models.classic.neighbours import LPSR as LPSR
+    from xcrepro.models.classic.neighbours import SLEEC as SLEEC
+    from xcrepro.models.classic.sparse_linear import PDSparse as PDSparse
+    from xcrepro.models.classic.sparse_linear import ProXML as ProXML
+    from xcrepro.models.fastxml import FastXML as FastXML
+    from xcrepro.models.fastxml import PfastreXML as PfastreXML
+    from xcrepro.models.fastxml import PfastXML as PfastXML
+    from xcrepro.models.linear import DiSMEC as DiSMEC
+    from xcrepro.models.linear import OneVsRest as OneVsRest
+    from xcrepro.models.networks.attention import LabelAttention as LabelAttention
+    from xcrepro.models.networks.clustered import ClusterNetwork as ClusterNetwork
+    from xcrepro.models.networks.graph import GraphTowers as GraphTowers
+    from xcrepro.models.networks.neural import NeuralOneVsAll as NeuralOneVsAll
+    from xcrepro.models.networks.two_towers import TwoTowers as TwoTowers
+    from xcrepro.models.plt import PLT as PLT
+    from xcrepro.models.popularity import Popularity as Popularity
 
 # class -> the module of this package that holds it
 CLASSES = {

@@ -60,7 +60,7 @@ def _code(path: Path, _mtime: int) -> tuple[tuple[Path, ...], str]:
 def imported(tree: ast.AST, code: str) -> Iterator[Path]:
     """The package's files that ``code`` imports, wherever in it, with the ``__init__.py`` of their folders."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _at_run_time(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == PACKAGE.name:
@@ -79,6 +79,15 @@ def imported(tree: ast.AST, code: str) -> Iterator[Path]:
             name = f"{WHERE.get(public, f'{first}.{public}')}{dot}{inside}"
             room, _, last = name.rpartition(".")
             yield from _files(served.place(room, last) or name)
+
+
+def _at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree, but for what only a type checker reads, which decides no number."""
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _at_run_time(child)
 
 
 def _files(module: str) -> Iterator[Path]:

@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
 from xcrepro.core import served
+
+if TYPE_CHECKING:
+    from xcrepro.core.data import dataset as dataset
+    from xcrepro.core.data import load as load
+    from xcrepro.core.data import read as read
+    from xcrepro.core.data import registry as registry
+    from xcrepro.core.data import splits as splits
+    from xcrepro.core.data import twin as twin
+    from xcrepro.core.data import write as write
+    from xcrepro.core.data.read import read_jsonl_labels as read_jsonl_labels
+    from xcrepro.core.data.read import read_labels as read_labels
+    from xcrepro.core.data.read import read_sparse as read_sparse
+    from xcrepro.core.data.read import read_split as read_split
+    from xcrepro.core.data.read import read_xc as read_xc
+    from xcrepro.core.data.splits import apply_split as apply_split
+    from xcrepro.core.data.splits import read_filter as read_filter
+    from xcrepro.core.data.splits import read_split_columns as read_split_columns
+    from xcrepro.core.data.stream import blocks as blocks
+    from xcrepro.core.data.write import write_sparse as write_sparse
+    from xcrepro.core.data.write import write_xc as write_xc
 
 _NAMES = {
     "read": ("read_xc", "read_sparse", "read_labels", "read_split", "read_jsonl_labels"),

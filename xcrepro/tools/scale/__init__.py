@@ -18,6 +18,17 @@ Names load their module when first used.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xcrepro.tools.scale.blocks import block_paths as block_paths
+    from xcrepro.tools.scale.blocks import read_block as read_block
+    from xcrepro.tools.scale.blocks import write_block as write_block
+    from xcrepro.tools.scale.fold import BlocksFailed as BlocksFailed
+    from xcrepro.tools.scale.metrics import evaluate as evaluate
+    from xcrepro.tools.scale.metrics import state as state
+    from xcrepro.tools.scale.writing import predict_blocks as predict_blocks
+    from xcrepro.tools.scale.writing import write_blocks as write_blocks
 
 _WHERE = {
     "evaluate": "metrics",
