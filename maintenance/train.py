@@ -33,21 +33,19 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
 
     room = root / "build" / "train"
-    shutil.rmtree(
-        room / "notes", ignore_errors=True
-    )  # what was trained stays where a run was stopped: it goes on there
+    # What was trained stays where a run was stopped, and this one goes on there.
+    shutil.rmtree(room / "notes", ignore_errors=True)
     os.environ |= {stored.NOTES: str(room / "notes"), "XCREPRO_DATA": str(room / "cache")}
     report = runner.run(chosen.items or None, force=True, jobs=chosen.jobs, long=not chosen.items)
     if any(result.bad for result in report.results):
-        print(
-            "nothing is stored, because not all notebooks ran to their end; what was trained is kept for the next run"
-        )
+        print("nothing is stored, since not all notebooks ran to their end; what was trained is kept for the next run")
         return 1
     said = stored.gather(room / "notes", target, whole=not chosen.items)
     entries = stored.read_index(target / stored.INDEX)
     size = sum((target / entry.file).stat().st_size for entry in entries) / 1e6
     print("\n".join([*said, f"{len(entries)} predictions, {size:.1f} MB, all as they are trained"]))
-    shutil.rmtree(room, ignore_errors=True)
+    if report.ok:
+        shutil.rmtree(room, ignore_errors=True)
     return int(any("DIFFERS" in line for line in said) or not report.ok)
 
 

@@ -161,6 +161,14 @@ def test_tables_whose_names_are_in_another_order_are_refused(scores):
         xc.evaluate(TRUTH, {"one": xc.TopK.from_scores(scores, 2).head(1)}, 1, metrics="P", interval=None)
 
 
+def test_some_of_the_rows_keep_their_names():
+    top, named = xc.TopK.from_scores(SCORES.set_axis(list("xyz")), 2), TRUTH.set_axis(list("xyz"))
+    assert xc.metrics.precision(named.iloc[1:], top.rows(slice(1, 3)), 1)[0] == 1.0
+    assert xc.metrics.precision(named.iloc[[0, 2]], top.rows(np.array([True, False, True])), 1)[0] == 1.0
+    with refused("top"):
+        xc.metrics.precision(named.iloc[[2, 0]], top.rows([0, 2]), 1)
+
+
 def test_rows_that_both_name_must_be_in_one_order():
     named = TRUTH.set_axis(["x", "y", "z"])
     assert p1(named, SCORES.set_axis(["x", "y", "z"])) == 1.0

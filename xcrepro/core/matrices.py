@@ -8,9 +8,8 @@ SciPy's constructors look at the ends of ``indptr`` and at lengths, not at what 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -92,8 +91,7 @@ def positives(name: str, value):
     return np.column_stack([one[:, 1] for one in arrays])
 
 
-@dataclass(frozen=True, eq=False)
-class Names:
+class Names(NamedTuple):
     """What a table with names (a pandas DataFrame) calls its columns and rows."""
 
     columns: Any

@@ -108,7 +108,8 @@ class TopK:
         TopK
             In the order of ``which``.
         """
-        return TopK(self.ids[which], self.scores[which], self.n_labels)
+        names = None if self.names is None else self.names._replace(index=self.names.index[which])
+        return TopK(self.ids[which], self.scores[which], self.n_labels, names)
 
     def above(self, threshold) -> TopK:
         """The predictions whose score is at or above a threshold: sets of any size.

@@ -103,7 +103,8 @@ def test_the_same_labels_for_all_rows_have_no_order(ds, tmp_path):
 
 def test_a_readers_predictions_in_place_of_the_models(ds, top, tmp_path):
     top.save(tmp_path / "ours.npz")
-    assert list(baselines.predictions(ds, [], given=str(tmp_path))) == ["ours"]
+    for names in ([], ["ours"]):
+        assert list(baselines.predictions(ds, names, given=str(tmp_path))) == ["ours"]
     for names, given, least in (([], "", 1), ([], str(tmp_path), 2), (["Popularity"], "", 2)):
         with refused("models", match=f"{least} model"):
             baselines.predictions(ds, names, given=given, least=least)

@@ -465,7 +465,7 @@ def test_every_check_derives_itself_and_is_tested():
 
 
 def test_the_audit_is_stable(found, root):
-    path = root / "tests" / "published" / "audit.csv"
+    path = root / "tests" / "repro" / "published" / "audit.csv"
     columns = ["check", "judgement", "table", "dataset", "row", "column", "printed", "expected"]
     assert found[columns].to_csv(index=False, lineterminator="\n") == path.read_text(encoding="utf-8"), (
         f"the findings changed; write found[columns].to_csv to {path} if they should"

@@ -125,10 +125,11 @@ def predictions(
     of them if the dataset has no features to train on. ``least`` is how many models the item compares; fewer are refused.
     """
     found = saved(given, ds, places) if given else {}
-    for name in RECIPES if names is None else names:
-        recipe(name, ds, seed)
-        if name not in found and not (given and ds.train.X is None):
-            found[name] = training(name, ds, seed).predictions(ds.test.X, places)
+    wanted = [name for name in (RECIPES if names is None else names) if name not in found]
+    for name in wanted:
+        recipe(name, ds, seed)  # refused before anything is trained
+    for name in wanted if not (given and ds.train.X is None) else ():
+        found[name] = training(name, ds, seed).predictions(ds.test.X, places)
     if len(found) < least:
         rule = f"must be {least} model{'s' if least > 1 else ''} or more for this item"
         raise ArgumentError("models", rule, list(found) or "none", "name more in models, or give predictions")
