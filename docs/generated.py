@@ -148,6 +148,7 @@ def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str])
                 "benchmarks/results",
                 *data,
                 "ARCHITECTURE",
+                *(f"xcrepro/{wing}/README" for wing in ("core", "models", "repro", "tools")),
                 "CONTRIBUTING",
                 "CHANGELOG",
             ],

@@ -28,6 +28,7 @@ PAGES = (
     "data/**/*.md",
     "docs/*.md",
     "notebooks/**/*.md",
+    "xcrepro/*/README.md",
 )
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
