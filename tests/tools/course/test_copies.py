@@ -10,6 +10,7 @@ import pytest
 
 from docs import links
 from tests.refused import damaged
+from tests.tools.course import secrets
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.repro import notebooks
@@ -39,7 +40,9 @@ def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
     for lesson in course:
         copy = notebooks.read(written / f"{lesson.name}.ipynb")
         lines = {line.strip() for cell in copy["cells"] for line in notebooks.text(cell["source"]).splitlines()}
-        secret = [line.strip() for text in [*lesson.solutions(), *lesson.hidden_tests()] for line in text.splitlines()]
+        secret = [
+            line.strip() for text in [*lesson.solutions(), *secrets.hidden_tests(lesson)] for line in text.splitlines()
+        ]
         assert len(secret) > 20
         seen = {line.strip() for cell in lesson.notebook["cells"] for line in _open_part(cell).splitlines()}
         leaked = [line for line in secret if len(line) > 3 and line in lines and line not in seen]
@@ -50,7 +53,7 @@ def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
 @nbgrader
 def test_what_is_the_teachers_is_in_no_students_copy(course, written):
     for lesson in course:
-        secret = lesson.teachers()
+        secret = secrets.teachers(lesson)
         assert len(secret) >= 3, f"{lesson.name}: the quiz has three answers"
         copy = "\n".join(
             notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]

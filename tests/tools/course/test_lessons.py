@@ -9,6 +9,7 @@ import re
 import pytest
 
 import xcrepro as xc
+from tests.tools.course import secrets
 from tests.tools.course.wrong_answers import TYPICAL, WRONG
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, DataMissing
@@ -113,7 +114,7 @@ def test_what_is_read(save, small):
         ("why", 1, "", True),
     ]
     assert lesson.solutions() == ["    return x + x\n", "A good answer names a doubler."]
-    assert lesson.hidden_tests() == ["assert double(0.25) == 0.5\n"]
+    assert secrets.hidden_tests(lesson) == ["assert double(0.25) == 0.5\n"]
 
 
 def _marks(cells, place, **changed):
