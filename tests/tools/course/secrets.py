@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from xcrepro.tools.course import lessons
-
-_HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n(.*?)^[ \t]*### END HIDDEN TESTS", re.DOTALL | re.MULTILINE)
 
 
 def hidden_tests(lesson: lessons.Lesson) -> list[str]:
     """The text of every hidden test."""
-    return [found for cell in lesson.notebook["cells"] for found in _HIDDEN.findall(lessons._text(cell))]
+    return [found for cell in lesson.notebook["cells"] for found in lessons._HIDDEN.findall(lessons._text(cell))]
 
 
 def teachers(lesson: lessons.Lesson) -> list[str]:
