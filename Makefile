@@ -69,9 +69,10 @@ rehearsal: $(TESTED)  ## every notebook on stand-ins of all datasets, from the d
 fuzz: $(TESTED)  ## damaged files at every door (FUZZ_SECONDS=300, FUZZ_SEED=0)
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300) --seed $(or $(FUZZ_SEED),0)
 
-lint: $(TESTED)  ## ruff
+lint: $(TESTED)  ## ruff, and mypy on the core
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
 
 site: $(TESTED)  ## the site in build/site/html, checked; in a browser too where Chromium is installed
 	$(PIP) -e '.[test,docs]'

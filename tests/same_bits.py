@@ -62,7 +62,6 @@ NO_NUMBER = {
     "propensity.HierarchyEstimate": _HOLDS,
     "metrics.Bootstrap": _HOLDS,
     "metrics.BrierParts": _HOLDS,
-    "metrics.Comparison": _HOLDS,
     "metrics.CorrectedECE": _HOLDS,
     "metrics.Counts": _HOLDS,
     "metrics.Interval": _HOLDS,
@@ -328,7 +327,6 @@ CASES: dict[str, Callable[[Data], object]] = {
     "metrics.paired_bootstrap": lambda d: metrics.paired_bootstrap(
         d.Y, d.ours, d.theirs, metrics=["P", "nDCG", "macro-F1", "ECE"], samples=40, correction="holm"
     ),
-    "metrics.compare_all": lambda d: metrics.compare_all(d.Y, {"ours": d.ours, "theirs": d.theirs}, samples=40),
     "metrics.macro_t_test": lambda d: metrics.macro_t_test(
         d.Y, d.ours, d.theirs, metrics=["macro-F1", "ECE"], samples=40, more_than=1
     ),

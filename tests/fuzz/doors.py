@@ -27,7 +27,7 @@ from xcrepro.core.data import names, parsing, read, registry, splits, stream
 from xcrepro.core.data.sources import npz_arrays
 from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.core.formats.index import Index
-from xcrepro.core.metrics import state as states
+from xcrepro.core.metrics import sealed as states
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
 from xcrepro.core.truth import as_truth
@@ -297,7 +297,7 @@ def prepare_state(folder: Path) -> None:
 def resealed(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays of a State with the digest that fits them, where the header can be read."""
     try:
-        return states._sealed(json.loads(arrays["header"].tobytes()), arrays)
+        return states.sealed(json.loads(arrays["header"].tobytes()), arrays)
     except (KeyError, ValueError, AttributeError):
         return arrays
 

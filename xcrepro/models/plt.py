@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 from scipy import sparse
@@ -97,6 +97,15 @@ class PLT(Resumable):
     tree: str = "k-means"
 
     # ------------------------------------------------------------------ predict
+
+    @overload
+    def predict(self, X, k: int = 5, weights=None) -> TopK: ...
+
+    @overload
+    def predict(self, X, k: int = 5, weights=None, *, return_proba: Literal[False]) -> TopK: ...
+
+    @overload
+    def predict(self, X, k: int = 5, weights=None, *, return_proba: Literal[True]) -> tuple[TopK, np.ndarray]: ...
 
     def predict(self, X, k: int = 5, weights=None, *, return_proba: bool = False):
         """The k labels of greatest w_l eta_l(x), exactly: what scoring all labels would give, ties to the lowest id.

@@ -601,7 +601,7 @@ def test_all_pairs_at_once_are_the_intervals_and_pairs_one_by_one(twin):
     Y, good, bad, _, w = twin
     tops = {"good": good, "bad": bad, "first": good.head(5).rows(np.arange(len(good))[::-1])}
     about = {"metrics": ["P", "PSP@3", "macro-F1@5", "ECE@5"], "inverse_propensity": w, "samples": 40}
-    found = m.compare_all(Y, tops, (1, 5), **about)
+    found = significance.compare_all(Y, tops, (1, 5), **about)
     assert list(found.pairs) == [("good", "bad"), ("good", "first"), ("bad", "first")]
     for name, top in tops.items():
         assert found.intervals[name] == m.confidence_intervals(Y, top, (1, 5), **about)
@@ -615,21 +615,21 @@ def test_all_pairs_at_once_are_the_intervals_and_pairs_one_by_one(twin):
 def test_several_seeds_are_their_mean_in_each_draw_and_part(twin):
     Y, good, bad, _, _ = twin
     about = {"metrics": ["P@1", "coverage@5"], "samples": 60}
-    found = m.compare_all(Y, {"both": [good, bad], "good": good}, **about)
+    found = significance.compare_all(Y, {"both": [good, bad], "good": good}, **about)
     a, b = (xc.evaluate(Y, top, metrics=about["metrics"])["value"] for top in (good, bad))
     assert [one.value for one in found.intervals["both"]] == pytest.approx(((a + b) / 2).tolist(), abs=1e-15)
     # The mean of a seed with itself is that seed; what differs from good is half of what bad differs.
-    assert m.compare_all(Y, {"both": [good, good]}, **about).intervals["both"] == found.intervals["good"]
+    assert significance.compare_all(Y, {"both": [good, good]}, **about).intervals["both"] == found.intervals["good"]
     half = [one.difference for one in m.paired_bootstrap(Y, bad, good, **about)]
     assert [one.difference for one in found.pairs["both", "good"]] == pytest.approx([x / 2 for x in half], abs=1e-15)
 
 
 def test_one_model_has_no_pair_and_no_model_is_refused(twin):
     Y, good, *_ = twin
-    assert m.compare_all(Y, {"good": good}, 1, samples=20).pairs == {}
+    assert significance.compare_all(Y, {"good": good}, 1, samples=20).pairs == {}
     for tops in ({}, {"good": []}):
         with pytest.raises(ArgumentError, match="tops must hold"):
-            m.compare_all(Y, tops, 1)
+            significance.compare_all(Y, tops, 1)
 
 
 def test_students_t_of_five_runs():

@@ -19,7 +19,7 @@ from tests import naive
 from tests.refused import damaged, refused
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.folds.rows import poisson_weights
-from xcrepro.core.metrics import registry, state
+from xcrepro.core.metrics import registry, sealed, state
 
 N_LABELS = 40
 EVERYTHING = [*registry.METRICS]
@@ -244,7 +244,7 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
     with pytest.raises(ArgumentError, match="a State"):
         one.merge({})
     one.save(tmp_path / "a.npz")
-    monkeypatch.setattr("xcrepro.core.metrics.state.__version__", "9.9")
+    monkeypatch.setattr("xcrepro.core.metrics.sealed.__version__", "9.9")
     with pytest.raises(DataError, match=r"of version 9\.9"):
         xc.State.load(tmp_path / "a.npz")
 
@@ -351,7 +351,7 @@ def saved(path, **how) -> dict:
 
 def resealed(arrays: dict) -> dict:
     """What another hand would write: the digest is that of the changed arrays."""
-    return state._sealed(json.loads(arrays["header"].tobytes()), arrays)
+    return sealed.sealed(json.loads(arrays["header"].tobytes()), arrays)
 
 
 @pytest.mark.parametrize("compress", [False, True])
@@ -397,7 +397,7 @@ def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
     xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).update(Y, top, 0).save(tmp_path / "a.npz")
     arrays = stored(tmp_path / "a.npz")
     header = json.loads(arrays["header"].tobytes()) | {name: value}
-    np.savez(tmp_path / "a.npz", **state._sealed(header, arrays))
+    np.savez(tmp_path / "a.npz", **sealed.sealed(header, arrays))
     with damaged("a.npz", match="cannot be"):
         xc.State.load(tmp_path / "a.npz")
 

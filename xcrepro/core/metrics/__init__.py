@@ -57,11 +57,9 @@ from xcrepro.core.metrics.ranking import (
 from xcrepro.core.metrics.registry import METRICS, table
 from xcrepro.core.metrics.significance import (
     Bootstrap,
-    Comparison,
     Interval,
     SharedErrorsWarning,
     TTest,
-    compare_all,
     confidence_intervals,
     holm,
     macro_t_test,
@@ -72,7 +70,6 @@ __all__ = [
     "METRICS",
     "Bootstrap",
     "BrierParts",
-    "Comparison",
     "CorrectedECE",
     "Counts",
     "Interval",
@@ -89,7 +86,6 @@ __all__ = [
     "brier_decomposition",
     "calibration_table",
     "compare",
-    "compare_all",
     "confidence_intervals",
     "confusion",
     "corrected_ece",

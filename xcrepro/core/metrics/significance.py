@@ -235,41 +235,10 @@ def compare_all(
     alternative: str = "two-sided",
     method: str | None = None,
 ) -> Comparison:
-    """:func:`confidence_intervals` of several models and :func:`paired_bootstrap` of all their pairs.
+    """:func:`confidence_intervals` of several models and :func:`paired_bootstrap` of all pairs, at the price of the former.
 
-    The numbers are the same, at the price of the intervals alone.
-
-    Parameters
-    ----------
-    Y : sparse matrix or array_like, shape (n, L)
-    tops : mapping of str to TopK or sequence of TopK
-        Model -> its predictions for the rows; of a model that was trained with several seeds those of each: its value is their
-        mean, in each draw and part as well. So an interval is about the rows, not about another seed.
-    ks, metrics, samples, seed, confidence, inverse_propensity, n_relevant, label_counts, alternative, method
-        As for :func:`paired_bootstrap`.
-
-    Returns
-    -------
-    Comparison
-        Holm's correction is over the pairs of each metric and k: a claim is that two models differ in it. The p of a
-        bootstrap is at least 2 / (1 + samples), so m pairs want more than 40 m samples to be told apart at 5 %.
-
-    Raises
-    ------
-    ArgumentError
-        As for :func:`paired_bootstrap`, and for no predictions.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from xcrepro import TopK
-    >>> right = TopK.from_ids(np.arange(40)[:, None], n_labels=40)
-    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
-    >>> found = compare_all(np.eye(40), {"right": right, "half": half, "two seeds": [right, half]}, 1, samples=200)
-    >>> [found.intervals[name][0].value for name in found.intervals]
-    [1.0, 0.5, 0.75]
-    >>> [(pair, one.difference) for pair, [one] in found.pairs.items()]
-    [(('right', 'half'), 0.5), (('right', 'two seeds'), 0.25), (('half', 'two seeds'), -0.25)]
+    Model -> its predictions, or those of each seed: its value is their mean, in each draw and part as well. Holm's
+    correction is over the pairs of each metric and k. :func:`xcrepro.compare` is its table.
     """
     one_of("alternative", alternative, _ALTERNATIVES)
     models = models_of("tops", tops)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import bisect
 import copy
 import functools
-import hashlib
-import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcrepro.core.arguments import check_rows, label_values, one_of, real_number, whole_number
-from xcrepro.core.data.sources import in_known_types, npz_arrays
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.folds.block import KS, Block, blocks
 from xcrepro.core.folds.labels import LabelCounts
@@ -23,15 +20,13 @@ from xcrepro.core.folds.rows import RowSums, poisson_weights
 from xcrepro.core.folds.scores import ScoreCounts
 from xcrepro.core.folds.ties import ORDERS, TiedSums
 from xcrepro.core.folds.truths import TruthRows
-from xcrepro.core.metrics import formulas, labelwise, registry
-from xcrepro.core.paths import atomic_path
+from xcrepro.core.metrics import formulas, labelwise, registry, sealed
 from xcrepro.core.predictions import TopK
 from xcrepro.core.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_FORMAT = "xcrepro state 5"
 _SHARES = frozenset(
     ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "LRAP", "F", "micro-F1", "micro-P", "micro-R", "P (predicted)",
      "abandonment", "served", "PSP", "PSnDCG")
@@ -490,7 +485,7 @@ class State:
     def fingerprint(self) -> dict[str, object]:
         """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
         return {
-            "format": _FORMAT,
+            "format": sealed.FORMAT,
             "version": __version__,
             "metrics": [f"{metric.name}@{k}" for metric, at in self._wanted for k in at.tolist()],
             "n_labels": self._n_labels,
@@ -505,7 +500,7 @@ class State:
     @functools.cached_property
     def _hashes(self) -> dict[str, str | None]:
         """Of the weights, which may be millions and are never changed."""
-        return {"inverse_propensity": _hash(self._weights), "label_counts": _hash(self._counts)}
+        return {"inverse_propensity": sealed.digest(self._weights), "label_counts": sealed.digest(self._counts)}
 
     def save(self, path: str | os.PathLike, *, weights: bool = True, compress: bool = True) -> None:
         """Write the state to an ``.npz`` file, whole or not at all. Equal states give equal bytes.
@@ -532,10 +527,7 @@ class State:
                 arrays[name] = given
         for name, fold in (self._folds or {}).items():
             arrays |= {f"{name}.{part}": array for part, array in fold.arrays().items()}
-        if not os.fspath(path).endswith(".npz"):
-            raise ArgumentError("path", "must end in .npz", repr(os.fspath(path)))
-        with atomic_path(path) as part:
-            (np.savez_compressed if compress else np.savez)(part, **_sealed(header, arrays))
+        sealed.write(path, header, arrays, compress)
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False, like: State | None = None) -> State:
@@ -561,18 +553,7 @@ class State:
             For a file whose content is not what was saved (it has a digest), of another kind, or of another version of the
             kit, and for sums that cannot stand together, such as more hits than places.
         """
-        arrays = npz_arrays(path)
-        try:
-            header = json.loads(arrays["header"].tobytes())
-            kept = header["format"], header["version"]
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise DataError(path, f"no header of a state ({error!r})", "what State.save writes") from error
-        if kept != (_FORMAT, __version__):
-            expected = f"{_FORMAT} of version {__version__}"
-            raise DataError(path, f"{kept[0]} of version {kept[1]}", expected, do="Make it again with this version")
-        # Before anything is made of its numbers: they say how much memory that takes.
-        if header.get("sha256") != json.loads(_sealed(header, arrays)["header"].tobytes())["sha256"]:
-            raise DataError(path, "another content than was saved", "what State.save wrote", do="Make it again")
+        header, arrays = sealed.read(path)
         try:
             # Sums of so many samples are made before they are read: they must be there.
             if (
@@ -611,23 +592,6 @@ class State:
                 path, "arrays that do not belong to its header", "what State.save writes", do="Make it again"
             )
         return state
-
-
-def _sealed(header: dict[str, object], arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays of a file behind its header, which holds the SHA-256 of all the rest of it."""
-    found = hashlib.sha256()
-    header = {name: value for name, value in header.items() if name != "sha256"}
-    found.update(json.dumps(header, sort_keys=True).encode())
-    for name in sorted(arrays.keys() - {"header"}):
-        array = in_known_types(np.asarray(arrays[name]))
-        found.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.nbytes else b"")
-    text = json.dumps(header | {"sha256": found.hexdigest()})
-    return {**arrays, "header": np.frombuffer(text.encode(), np.uint8)}
-
-
-def _hash(array: np.ndarray | None) -> str | None:
-    return None if array is None else hashlib.sha256(array.tobytes()).hexdigest()[:16]
 
 
 def of(
