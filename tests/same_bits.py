@@ -8,9 +8,11 @@ reason in ``NO_NUMBER``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import importlib
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -335,30 +337,52 @@ CASES: dict[str, Callable[[Data], object]] = {
 """Public name -> the numbers that it makes here. Models and calibrators have none: they are all trained, as they are listed."""
 
 
-def results() -> Iterator[tuple[str, object]]:
-    """(name, what it computes) of every case, the open dataset, every metric, every calibrator and every model."""
+def drawn(name: str, part: int, parts: int) -> bool:
+    """Whether a name belongs to this part of all, which are of about one size."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % parts == part
+
+
+def results(part: int = 0, parts: int = 1) -> Iterator[tuple[str, object]]:
+    """(name, what it computes) of every case, the open dataset, every metric, every calibrator, every model; or of a part."""
     d = Data()
-    for name, case in CASES.items():
-        yield name, case(d)
-    tib = xc.load("tib", points=400)
-    yield "the open dataset", [tib.train.X, tib.train.Y, tib.test.X, tib.label_features]
-    table = metrics.evaluate(
-        d.Y, d.ours, metrics=[*metrics.METRICS], n_relevant=d.test.Y_complete.getnnz(axis=1), **d.given
-    )
-    for name in metrics.METRICS:
+
+    @functools.cache
+    def table():
+        relevant = d.test.Y_complete.getnnz(axis=1)
+        return metrics.evaluate(d.Y, d.ours, metrics=[*metrics.METRICS], n_relevant=relevant, **d.given)
+
+    def metric(name):
         line = "macro-F1 (" if name == "binned macro-F1" else name
-        rows = table[table.metric.str.startswith(line)] if line != name else table[table.metric == name]
+        all_of = table()
+        rows = all_of[all_of.metric.str.startswith(line)] if line != name else all_of[all_of.metric == name]
         if rows.empty:
             raise LookupError(f"no value of the metric {name}")
-        yield f"metric {name}", rows
-    for kind in calibrate.Calibrator.__subclasses__():
+        return rows
+
+    def calibrated(kind):
         calibrator = kind().fit(d.scores, d.hits)
-        yield f"calibrate.{kind.__name__}", [vars(calibrator), calibrator.predict(d.scores)]
+        return [vars(calibrator), calibrator.predict(d.scores)]
+
+    def trained(name, parameters):
+        model = getattr(models, name)(**parameters).fit(d.train.X, d.train.Y)
+        return [model._state(), model.predict(d.test.X, 5)]
+
+    def open_dataset():
+        tib = xc.load("tib", points=400)
+        return [tib.train.X, tib.train.Y, tib.test.X, tib.label_features]
+
+    todo: dict[str, Callable] = {name: functools.partial(case, d) for name, case in CASES.items()}
+    todo |= {"the open dataset": open_dataset}
+    todo |= {f"metric {name}": functools.partial(metric, name) for name in metrics.METRICS}
+    kinds = calibrate.Calibrator.__subclasses__()
+    todo |= {f"calibrate.{kind.__name__}": functools.partial(calibrated, kind) for kind in kinds}
     for name, settings in MODELS.items():
         for parameters in settings:
-            model = getattr(models, name)(**parameters).fit(d.train.X, d.train.Y)
             shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
-            yield f"models.{name}({shown})", [model._state(), model.predict(d.test.X, 5)]
+            todo[f"models.{name}({shown})"] = functools.partial(trained, name, parameters)
+    for name, compute in todo.items():
+        if drawn(name, part, parts):
+            yield name, compute()
 
 
 def digest(value: object) -> str:
@@ -399,4 +423,4 @@ def differing(first: Mapping[str, str], second: Mapping[str, str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: digest(value) for name, value in results()}))
+    print(json.dumps({name: digest(value) for name, value in results(*map(int, sys.argv[1:]))}))

@@ -164,9 +164,8 @@ def test_how_much_is_reproduced(root):
     assert set(extents) == {"in full", "in part", "on other data", "stand-in", "printed"}
     assert (
         f"Of the documents' {extents.total()} figures and tables, {extents['in full']} are computed in full and "
-        f"{extents['in part']} in part on the documents' own data, {extents['on other data']} are repeated on other real "
-        f"data, {extents['stand-in']} with other methods as well, and for {extents['printed']} we compare and draw only the "
-        "printed numbers"
+        f"{extents['in part']} in part on their own data, {extents['on other data']} repeated on other real data, "
+        f"{extents['stand-in']} with other methods too, and for {extents['printed']} we compare only the printed numbers"
     ) in section(root, "Rerun everything")
 
 

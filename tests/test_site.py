@@ -18,7 +18,6 @@ from xcrepro.core.errors import DataError
 from xcrepro.repro import manifest
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
-OF_OTHERS = {"training_loop.md", "own_dataset.md", "formats.md", "scale.md"}  # these have tests of their own
 
 
 @pytest.fixture(scope="module")
@@ -438,19 +437,13 @@ def test_the_site_builds_without_a_warning(root, tmp_path):
 # ---------------------------------------------------------------- README, pages, hosts
 
 
-@pytest.mark.parametrize(
-    "path",
-    [Path(__file__).parents[1] / "README.md", *(p for p in PAGES if p.name not in OF_OTHERS)],
-    ids=lambda path: path.name,
-)
-def test_python_on_a_page_runs(path, tmp_path, monkeypatch, capsys):
+def test_python_of_the_readme_runs(root, tmp_path, monkeypatch, capsys):
+    """That of the pages is run by tests/test_docs.py."""
     monkeypatch.chdir(tmp_path)
     names: dict = {}
-    for code in re.findall(r"^( *)```python\n(.*?)^\1```$", path.read_text(), re.DOTALL | re.MULTILINE):
-        block = "\n".join(line.removeprefix(code[0]) for line in code[1].splitlines())
-        exec(compile(block, path.name, "exec"), names)
-    if path.name == "README.md":
-        assert "PSP" in capsys.readouterr().out
+    for code in re.findall(r"^```python\n(.*?)^```$", (root / "README.md").read_text(), re.DOTALL | re.MULTILINE):
+        exec(compile(code, "README.md", "exec"), names)
+    assert "PSP" in capsys.readouterr().out
 
 
 def test_links_lead_somewhere_where_the_sources_are_read(root):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
-import math
 import os
 import re
 import sys
@@ -537,7 +536,7 @@ def _nearest(found: Mapping[str, int | None]) -> str:
             printed = row | {"n_points": row["n_train"] + row["n_test"]} if {"n_train", "n_test"} <= row.keys() else row
             both = [(number, printed[name]) for name, number in found.items() if number and name in printed]
             equal = sum(one == two for one, two in both)
-            far = sum(abs(math.log(one / two)) for one, two in both)
+            far = sum(max(one / two, two / one) - 1 for one, two in both)
             if equal >= 2 or (len(both) > 1 and far < _NEAR * len(both)):
                 words = f"nearest to {entry.name!r} as {source} has it ({equal} of {len(both)} counts are equal)"
                 best = (-equal, far, words) if not best[2] or (-equal, far) < best[:2] else best
@@ -545,7 +544,7 @@ def _nearest(found: Mapping[str, int | None]) -> str:
 
 
 _NEAR = 0.1
-"""How far counts may be from printed ones, as logarithms of their ratio."""
+"""How far counts may be from printed ones: the larger over the smaller, less 1."""
 
 
 def _find_here(folder: Path) -> dict[str, Path] | None:

@@ -175,17 +175,17 @@ def _entries() -> list[Entry]:
 
 @cache
 def _chosen(asked: str) -> frozenset[str]:
-    return frozenset(drawn(_entries(), _commit(paths.project_root())) if asked == "some" else asked.split())
+    return frozenset(drawn(_entries(), commit(paths.project_root())) if asked == "some" else asked.split())
 
 
-def drawn(entries: Iterable[Entry], commit: str, share: float = SHARE) -> list[str]:
+def drawn(entries: Iterable[Entry], by: str, share: float = SHARE) -> list[str]:
     """The files that a commit confirms: the quickest, then those whose code has changed, then by lot, within a share of all.
 
     The lot is drawn by the commit, so that over some commits all come round.
     """
     entries = list(entries)
     quickest = sorted(entries, key=lambda entry: (entry.seconds, entry.file))[:SMALLEST]
-    lots = {entry.file: hashlib.sha256(f"{commit}{entry.file}".encode()).hexdigest() for entry in entries}
+    lots = {entry.file: hashlib.sha256(f"{by}{entry.file}".encode()).hexdigest() for entry in entries}
     rest = sorted(entries, key=lambda entry: (entry.confirmed == entry.code, lots[entry.file]))
     left, chosen = share * sum(entry.seconds for entry in entries), [entry.file for entry in quickest]
     for entry in rest:
@@ -196,7 +196,8 @@ def drawn(entries: Iterable[Entry], commit: str, share: float = SHARE) -> list[s
 
 
 @cache
-def _commit(root: Path) -> str:
+def commit(root: Path) -> str:
+    """The commit that is checked out; empty where git does not say."""
     try:
         done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
     except OSError:
