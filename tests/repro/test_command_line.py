@@ -71,7 +71,7 @@ def test_evaluate_takes_metrics_by_name(files, capsys):
     assert main([*command, "--metrics", "NDCG@5"]) == 2
     assert "'nDCG@5'?" in capsys.readouterr().err
     assert main([*command, "--metrics", "binned macro-F1@5"]) == 2
-    assert "label_counts" in capsys.readouterr().err
+    assert "--train-truth" in capsys.readouterr().err
     with pytest.raises(SystemExit) as left:
         main(["evaluate", "--list"])
     shown = capsys.readouterr().out.splitlines()
@@ -163,7 +163,7 @@ def test_evaluate_filters_pairs_before_ranking(saved, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "there is no such file"),
+        (None, "no such file"),
         (b"", "an empty file"),
         (b"\x93NUMPY\x01\x00v\x00", "no readable .npy file"),
         (b"\x80\x04\x95\x0a\x00", "found a Python pickle"),
