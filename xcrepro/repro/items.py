@@ -115,7 +115,9 @@ class Item:
         differs = ""
         # Where the data are from may be said by save_figure or save_table, which write the same file.
         missing = not file.is_file()
-        if not os.environ.get("XCREPRO_FIGURES"):  # a reader's own folder gets the file, a folder for comparing does not
+        if not os.environ.get(
+            "XCREPRO_FIGURES"
+        ):  # a reader's own folder gets the file, a folder for comparing does not
             missing = not (self.folder / self._file(part, ".csv")).is_file()
         if missing or tables.without_origin(file.read_text(encoding="utf-8", errors="replace")) != text:
             differs = self._write(

@@ -532,7 +532,7 @@ def test_a_damaged_file_of_texts_is_named(root, tmp_path, monkeypatch, name):
         ("gutenberg", "fields", ()),
         ("gutenberg", "fields", ("title", "title")),
         ("gutenberg", "points", 61_263),
-        ("cooking", "points", 2000),  # the tutorial's split is by the order of the questions
+        ("cooking", "points", 15_405),
         ("cooking", "fields", ("author",)),
         ("tib", "fields", ("title",)),
         ("tib", "split", "time"),
@@ -560,6 +560,16 @@ def test_sources_of_texts_are_refused_by_line(tmp_path):
     with damaged(books, line=2):
         open_sets.build("gutenberg", books, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_points_of_the_tutorials_split():
+    """About four fifths of them to train, as of all; a larger sample holds a smaller one."""
+    whole, small, large = (xc.load("cooking", points=points) for points in (None, 500, 2000))
+    for part in ("train", "test"):
+        few, many, every = ({*getattr(ds, part).numbers.tolist()} for ds in (small, large, whole))
+        assert few < many < every
+    assert small.n_train + len(small.test.numbers) == 500
+    assert abs(large.n_train / 2000 - 12_404 / 15_404) < 0.05
 
 
 def test_points_with_their_texts():
