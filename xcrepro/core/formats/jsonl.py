@@ -4,6 +4,7 @@
 keys                                                  whose
 ====================================================  ======================================================================
 ``labels``; ``labels`` and ``scores``                 what is written here: a truth; predictions
+``labels`` where predictions are asked for            a ranking without scores, best first, as a language model answers
 ``target_ind``, and ``target_rel`` where present      the repository's raw text: a truth
 ``subjects``: ``{"uri", "label"}`` each               Annif's documents: a truth
 ``results``: ``{"uri", "label", "score"}`` each       Annif's suggestions: predictions
@@ -67,7 +68,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
-    """Labels with their scores, in any order."""
+    """Labels with their scores, in any order, or without scores, best first."""
     entries, n = Entries(path, index), 0
     for n, (line, record) in enumerate(json_lines(path), 1):
         row = entries.place(line, n - 1, _row_id(record))
@@ -77,8 +78,11 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
         elif {"labels", "scores"} <= set(record):
             labels = _list(path, line, record, "labels")
             scores = _list(path, line, record, "scores", len(labels))
+        elif "labels" in record:
+            labels = _list(path, line, record, "labels")
+            scores = [-1.0 - place for place in range(len(labels))]  # a place: as in lists, no probability
         else:
-            expected = "predictions: labels and scores, or results"
+            expected = "predictions: labels, with or without scores, or results"
             raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line)
         for label, score in zip(labels, scores, strict=True):
             if not is_finite(score):

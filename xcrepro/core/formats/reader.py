@@ -88,7 +88,8 @@ def read(
 
     Parameters
     ----------
-    truth : path_like, sparse matrix or Dataset
+    truth : path_like, sparse matrix, Dataset or None
+        None where there is no truth: rows and labels are then those of the first predictions.
     predictions : mapping of str to path_like, or sequence of path_like
         Model -> its file; or files, and folders with a file a model.
     k : int, optional
@@ -122,7 +123,13 @@ def read(
         label_names = LabelNames(tuple(dataset.label_names), tuple(dataset.label_codes or ()))
     found = Inputs(sparse.csr_matrix((0, 1)), {}, dataset=dataset)
     index = Index(n_labels, label_names, row_ids, learn_rows=True, learn_labels=True, **how)
-    if isinstance(truth, str | os.PathLike):
+    if truth is None:
+        if judged_only:
+            raise ArgumentError("judged_only", "goes with a truth", True)
+        model, file = next(iter(files.items()))
+        found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
+        Y = sparse.csr_matrix((len(found.tops[model]), found.tops[model].n_labels))
+    elif isinstance(truth, str | os.PathLike):
         Y = formats.read_truth(truth, truth_format, index=index)
     else:
         Y = sparse.csr_matrix(truth if dataset is None else dataset.test.Y)
@@ -145,6 +152,8 @@ def read(
             rule = f"must have the {index.width(0)} labels of the truth"
             raise ArgumentError("train_truth", rule, found.train.shape[1])
     for model, file in files.items():
+        if model in found.tops:
+            continue
         found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
     return _finished(found, Y, index, exclude, named, truth_left)
 

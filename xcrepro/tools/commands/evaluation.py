@@ -10,6 +10,7 @@ from xcrepro.tools.commands import blocks, shared
 
 PLACES_TO_DIAGNOSE = 50
 PLACES_FOR_TIES = 100
+MOST_CHANGED = 10
 
 
 def add(command) -> None:
@@ -63,6 +64,13 @@ def add(command) -> None:
         "--per-label",
         action="store_true",
         help="one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
+    )
+    sub.add_argument(
+        "--against",
+        type=Path,
+        metavar="PREDICTIONS",
+        help="what another model says of the same rows: how much is the same (overlap@k, rank-biased overlap) and which labels "
+        "come and go, by train frequency too where it is known. Needs no truth: give the two files of predictions alone",
     )
     sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
 
@@ -119,6 +127,8 @@ def _evaluate(arguments) -> int:
     from xcrepro.core.metrics import confusion, corrected_ece, registry
     from xcrepro.core.metrics.evaluate import evaluate
 
+    if arguments.against is not None:
+        return _against(arguments)
     if blocks.asked(arguments):
         shared.with_train_truth(arguments)
         return blocks.evaluate(arguments)
@@ -151,6 +161,43 @@ def _evaluate(arguments) -> int:
             f"ECE@{k} without the noise of its hits: {found.corrected:.6f} (95 %: {found.low:.6f} to {found.high:.6f}); "
             f"right scores would print {found.floor:.6f}"
         )
+    return 0
+
+
+def _against(arguments) -> int:
+    """What two models have in common; with one file beside --against, without a truth."""
+    import numpy as np
+    import pandas as pd
+
+    from xcrepro.tools.overlap import changed_labels, overlap, rank_biased_overlap
+
+    if refused := [f"--{name}" for name in ("blocks", "per_label", "metrics") if getattr(arguments, name, None)]:
+        raise ArgumentError("--against", "compares two files of predictions and takes no such option", refused[0])
+    predictions = arguments.predictions
+    if predictions is None:
+        predictions, arguments.truth = arguments.truth, None
+        if predictions is None:
+            raise ArgumentError("predictions", "must be given beside --against", "none")
+    found = shared.read(arguments, {"a": predictions, "b": arguments.against}, max(*arguments.k, PLACES_TO_DIAGNOSE))
+    a, b = found.tops["a"], found.tops["b"]
+    ks = [k for k in arguments.k if k <= min(a.k, b.k)] or [min(a.k, b.k)]
+    rows = [("overlap", k, value) for k, value in zip(ks, overlap(a, b, ks), strict=True)]
+    rows.append(("rank-biased overlap (p = 0.9)", max(a.k, b.k), rank_biased_overlap(a, b)))
+    shared.print_table(pd.DataFrame(rows, columns=["measure", "k", "value"]), arguments.csv, 6)
+    if arguments.csv:
+        return 0
+    print(f"\nLabels among the first {max(ks)}: a is {predictions}, b is {arguments.against}\n")
+    names = () if found.label_names is None else found.label_names.names
+    if found.train is not None:
+        counts = np.bincount(found.train.indices, minlength=found.train.shape[1])
+        shared.print_table(changed_labels(a, b, max(ks), label_counts=counts), False)
+        print()
+    table = changed_labels(a, b, max(ks), label_names=names, most=MOST_CHANGED)
+    table = table[table["gone"] + table["new"] > 0]
+    if table.empty:
+        print("No label comes or goes")
+    else:
+        shared.print_table(table, False)
     return 0
 
 

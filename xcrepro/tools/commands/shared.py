@@ -101,11 +101,14 @@ def names_dataset(arguments) -> bool:
 
 
 def read(arguments, files, k: int | None = None):
-    """Truth and predictions of a command, with what was left out said on stderr; a truth may be a dataset's name or folder."""
+    """Truth, where there is one, and predictions of a command; what was left out is said on stderr.
+
+    A truth may be a dataset's name or folder.
+    """
     from xcrepro.core.formats import reader
 
     asked = {name: getattr(arguments, name, None) for name in ("split", "points")}
-    ds = reader.dataset_of(arguments.truth, arguments.truth_from, **asked)
+    ds = None if arguments.truth is None else reader.dataset_of(arguments.truth, arguments.truth_from, **asked)
     train = getattr(arguments, "train_truth", None)
     if ds is not None and train is not None:
         raise ArgumentError("--train-truth", "goes with a truth that is a file", train, "a dataset has its own")
