@@ -171,3 +171,9 @@ def test_names_that_only_predictions_have(form, tmp_path, capsys):
     said = capsys.readouterr().out
     assert [line.split()[-1] for line in said.splitlines() if line.startswith("overlap")] == ["0.000000", "0.500000"]
     assert {"fox", "owl"} <= set(said.split())
+
+
+def test_a_ranking_without_scores_is_best_first(file):
+    top = xc.formats.read_predictions(file('{"labels": [5, 2, 7]}\n{"labels": []}\n{"labels": [9]}\n', "a.jsonl"))
+    assert top.ids.tolist() == [[5, 2, 7], [-1, -1, -1], [9, -1, -1]]
+    assert not ((top.scores >= 0) & (top.ids >= 0)).any()  # no probabilities
