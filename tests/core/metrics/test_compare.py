@@ -13,6 +13,7 @@ from scipy import stats
 import xcrepro as xc
 from benchmarks import intervals
 from tests import naive
+from tests.refused import refused
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import registry, replicates
 
@@ -446,3 +447,11 @@ def test_models_with_the_same_predictions_are_not_apart(small):
     found = xc.compare(small.Y, {"one": small.good, "other": small.good}, MIXED, **small.about)
     assert (found["value"] == 0).all()
     assert (found["p"] == 1).all()
+
+
+def test_a_model_that_predicts_nothing_is_not_compared(small):
+    """It would lose with any p that one likes, and may only have failed to run."""
+    nothing = xc.TopK.from_ids(np.full(small.bad.ids.shape, -1), n_labels=small.bad.n_labels)
+    for runs in (nothing, [small.good, nothing]):
+        with refused("models", match="'ill'"):
+            xc.compare(small.Y, {"good": small.good, "ill": runs}, "P@1")

@@ -52,6 +52,10 @@ def inputs():
         "half precision": (Y, {"a": xc.TopK.from_scores(scores.astype(np.float16), PLACES)}),
         "0 and 1 alone": (Y, {"a": xc.TopK.from_scores((scores > 0.3).astype(np.float32), PLACES)}),
         "a model without a prediction": (Y, {"none": cut(full, np.zeros(ROWS, int)), "full": full}),
+        "two others beside it": (
+            Y,
+            {"a": cut(full, np.full(ROWS, 2)), "none": cut(full, np.zeros(ROWS, int)), "full": full},
+        ),
         "no prediction at all": (Y, {"none": cut(full, np.zeros(ROWS, int))}),
         "a truth with empty rows": (csr_matrix(bare), {"full": full, "a": cut(full, rng.integers(0, 4, ROWS))}),
     }
@@ -74,6 +78,8 @@ def test_whatever_readers_bring_has_a_report_and_its_values(name):
     ks = [1] if tops[next(iter(tops))].k == 1 else [1, 5]
     report = xc.report(Y, tops, train_truth=some(seed=2)[0][:, : Y.shape[1]], samples=20, ks=ks)
     assert [said for said in report.warnings if "is not whole" in said] == []
+    for part in {"pairs", "t_tests", "won_and_lost"} & set(report.parts):  # who predicts nothing does not lose
+        assert not {"none"} & {*report.frame(part)["left"], *report.frame(part)["right"]}
     table = report.frame().set_index(["model", "metric", "k"])["value"]
     truth, dense = [set(row.indices.tolist()) for row in Y], Y.toarray()
     for model, top in tops.items():

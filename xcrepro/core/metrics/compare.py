@@ -11,7 +11,7 @@ from xcrepro.core.arguments import one_of, real_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.block import KS
 from xcrepro.core.metrics import ranking
-from xcrepro.core.metrics.replicates import Options, Replicates, models_of
+from xcrepro.core.metrics.replicates import Options, Replicates, has_predictions, models_of
 from xcrepro.core.metrics.significance import holm
 from xcrepro.core.predictions import TopK
 
@@ -85,7 +85,8 @@ def compare(
     Raises
     ------
     ArgumentError
-        As for :func:`xcrepro.evaluate`, for fewer than two models, and for an unknown model (the nearest is named).
+        As for :func:`xcrepro.evaluate`, for fewer than two models, for a model with a run that predicts nothing at all (it
+        would lose beyond doubt, whatever it is worth), and for an unknown model (the nearest is named).
 
     Examples
     --------
@@ -106,6 +107,10 @@ def compare(
     given = models_of("models", models)
     if len(given) < 2:
         raise ArgumentError("models", "must be two or more to be compared", f"only {next(iter(given))!r}")
+    for name, runs in given.items():
+        if not all(has_predictions(run) for run in runs):
+            do = "leave it out of the comparison, or look why its file is empty"
+            raise ArgumentError("models", "must have a prediction each", f"none in any row of {name!r}", do)
     real_number("interval", interval, above=0, below=1)
     if margin is not None:
         real_number("margin", margin, above=0, below=1)

@@ -366,6 +366,11 @@ def models_of(name: str, given: Mapping[str, TopK | Sequence[TopK]]) -> dict[str
     return found
 
 
+def has_predictions(top: TopK) -> bool:
+    """Whether any row has one: a model that never ran is no model to compare with."""
+    return bool((top.ids >= 0).any())
+
+
 def by_model(models: Mapping[str, list[TopK]], table: Callable[[TopK], pd.DataFrame]) -> pd.DataFrame:
     """The table of each run with the column ``model`` before it; in place of the values the means over a model's runs."""
     import pandas as pd

@@ -31,7 +31,7 @@ from xcrepro.core.metrics import (
 from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.core.metrics.registry import BINNED, METRICS, metric_named, of_bin
 from xcrepro.core.metrics.registry import wanted as metrics_at
-from xcrepro.core.metrics.replicates import Options, Replicates, System
+from xcrepro.core.metrics.replicates import Options, Replicates, System, has_predictions
 from xcrepro.core.predictions import TopK
 from xcrepro.tools.reports.given import Given, labels_of
 
@@ -90,7 +90,9 @@ def metrics_and_pairs(
     given: Given, ks: Sequence[int], metrics: Sequence[str] = (), **drawn
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Metrics of each model (:func:`xcrepro.evaluate`) with its ``seeds``, and all pairs (:func:`xcrepro.compare`) in what they
-    are :func:`compared` in, from the same replicates of the test points; ``drawn``: samples, seed and confidence."""
+    are :func:`compared` in, from the same replicates of the test points; ``drawn``: samples, seed and confidence.
+
+    A model with a seed that predicts nothing is in no pair: it would lose beyond doubt, whatever it is worth."""
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
     wanted, tops = compared(given, ks, metrics), {model: list(runs.values()) for model, runs in given.runs.items()}
     names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
@@ -101,8 +103,14 @@ def metrics_and_pairs(
         both = Replicates(given.truth, tops, sorted(ks), [*names], Options(**about), **(_DRAWN | drawn))
         table, found = _possible(both.table()), both.differences()
         found = found.iloc[:0] if len(tops) == 1 else found.set_index(["metric", "k"]).loc[wanted].reset_index()
+        found = found[found[["left", "right"]].isin(_alive(given)).all(axis=1)].reset_index(drop=True)
         found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
     return table.assign(seeds=table["model"].map(lambda model: len(tops[model]))), found
+
+
+def _alive(given: Given) -> list[str]:
+    """The models that can be compared: every seed predicts something."""
+    return [model for model, runs in given.runs.items() if all(map(has_predictions, runs.values()))]
 
 
 def _measured(given: Given, tops, ks, metrics, drawn: Mapping[str, float], **about) -> pd.DataFrame:
@@ -126,7 +134,7 @@ def t_tests(given: Given, ks: Sequence[int], seed: int) -> pd.DataFrame:
     20,000 points at the last k. ``shared`` above 3: labels of the same points differ alike, and p is too small."""
     rows, large = [], given.truth.n_rows > LARGE
     ks, samples = (ks[-1:], 20) if large else (ks, 100)
-    for one, other in itertools.combinations(given.models, 2):
+    for one, other in itertools.combinations(_alive(given), 2):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SharedErrorsWarning)
             found = macro_t_test(given.truth, given.first(one), given.first(other), ks, samples=samples, seed=seed)
@@ -301,7 +309,7 @@ def over_points() -> list[str]:
 def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: int) -> pd.DataFrame:
     """Of each two models: how many labels and points have more hits with the one, with the other, as many."""
     rows = []
-    for one, other in itertools.combinations(given.models, 2):
+    for one, other in itertools.combinations(_alive(given), 2):
         for counted, table in (("labels", labels[labels["test points"] > 0]), ("points", points)):
             d = (table[f"{one} hits"] - table[f"{other} hits"]).to_numpy()
             rows.append((one, other, k, counted, int((d > 0).sum()), int((d < 0).sum()), int((d == 0).sum())))

@@ -20,6 +20,7 @@ from xcrepro.core.data.names import read_label_names
 from xcrepro.core.errors import ArgumentError, DataError, DataWarning
 from xcrepro.core.formats import reader
 from xcrepro.core.metrics.calibration import is_probability
+from xcrepro.core.metrics.replicates import has_predictions
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 
@@ -80,7 +81,7 @@ class Given:
         return [
             model
             for model, runs in self.runs.items()
-            if all(is_probability(top) and (top.ids >= 0).any() for top in runs.values())
+            if all(is_probability(top) and has_predictions(top) for top in runs.values())
         ]
 
     def name(self, label: int) -> str:
