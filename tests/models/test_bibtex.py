@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -31,18 +29,13 @@ def bibtex(real_data):
 
 @pytest.fixture(scope="module")
 def trained(bibtex):
-    """``trained(name)``: the model, its predictions, the processor's seconds for the fit and milliseconds a row predicted."""
-    FastXML(trees=1).fit(np.eye(4), np.eye(4)).predict(np.eye(4))  # compiled before the clock starts
+    """``trained(name)``: the model and its predictions."""
     found = {}
 
     def get(name):
         if name not in found:
-            start = time.process_time()
             model = MODELS[name].fit(bibtex.train.X, bibtex.train.Y)
-            middle = time.process_time()
-            top = model.predict(bibtex.test.X)
-            end = time.process_time()
-            found[name] = model, top, middle - start, 1e3 * (end - middle) / len(top)
+            found[name] = model, model.predict(bibtex.test.X)
         return found[name]
 
     return get
@@ -87,17 +80,10 @@ def test_napkinxc_is_within_a_point(bibtex, trained, name, ensemble, metrics, tm
 
 
 def test_jain16s_order(bibtex, trained):
-    model, top, *_ = trained("PfastreXML")
+    model, top = trained("PfastreXML")
     tops = top, model.pfastxml().predict(bibtex.test.X), trained("FastXML")[1]
     psp = np.array([percent(bibtex, found).loc["PSP"] for found in tops])
     assert (np.diff(psp, axis=0) < 0).all(), psp
-
-
-def test_the_forests_are_quick(trained):
-    # The aims are 60 s on two cores and 1 ms. Processor time, summed over threads, does not see what else the machine does.
-    for _, _, fit_s, predict_ms in map(trained, ("FastXML", "PfastreXML")):
-        assert fit_s < 60
-        assert predict_ms < 1
 
 
 def test_the_network_is_near_one_vs_all(bibtex, trained):
