@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, sparse
+from scipy import optimize, sparse, special
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
@@ -19,7 +19,7 @@ import xcrepro as xc
 from benchmarks import cross_fit as benchmark
 from tests.refused import refused
 from xcrepro.core import calibrate
-from xcrepro.core.calibrate import Beta, HistogramBinning, Isotonic, Platt, VennAbers
+from xcrepro.core.calibrate import Beta, HistogramBinning, Isotonic, Platt, Temperature, VennAbers
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.kernels import isotonic as kernel
 from xcrepro.core.kernels import venn_abers
@@ -27,7 +27,8 @@ from xcrepro.core.paths import seal
 from xcrepro.core.truth import as_truth
 
 ABSENT = -np.inf
-CALIBRATORS = [Isotonic(), Platt(), Platt("plain", C=1.0), Beta(), HistogramBinning(4), HistogramBinning(4, "mass")]
+CALIBRATORS = [Isotonic(), Platt(), Platt("plain", C=1.0), Beta(), Temperature(), HistogramBinning(4),
+               HistogramBinning(4, "mass")]  # fmt: skip
 CALIBRATORS += [Isotonic(smooth=2), VennAbers()]
 EACH = pytest.mark.parametrize("method", CALIBRATORS, ids=repr)
 
@@ -347,13 +348,46 @@ def test_logistic_fits_end_at_the_optimum(seed):
     """The mean gradient is 0 to the rounding, also where scores of 0 and 1 stand far out."""
     scores, hits = (part.ravel() for part in sample(3_000, 5, seed))
     scores = scores.round(2).astype(np.float64)
-    for method in (Platt("plain"), Beta()):
+    for method in (Platt("plain"), Beta(), Temperature()):
         fitted = fit(method, scores, hits)
         residual = fitted.predict(scores) - hits
         inside = np.clip(scores, 2.0**-52, 1 - 2.0**-52)
-        columns = [np.log(inside), -np.log1p(-inside)] if isinstance(method, Beta) else [scores]
-        for column in [*columns, np.ones(scores.size)]:
+        parts = np.log(inside), -np.log1p(-inside)
+        of = {Platt: [scores, np.ones(scores.size)], Beta: [*parts, np.ones(scores.size)], Temperature: [sum(parts)]}
+        for column in of[type(method)]:
             assert abs(math.fsum(residual * column)) <= 1e-11 * np.abs(column).sum()
+
+
+@pytest.mark.parametrize("true", [0.3, 1.0, 4.0])
+def test_temperature_is_scipys_and_scikit_learns(true):
+    """Scores whose logits are ``true`` times too large: dividing by the temperature brings them back."""
+    from sklearn.calibration import _TemperatureScaling
+
+    rng = np.random.default_rng(13)
+    logits = rng.normal(-1, 1.5, 4_000)
+    hits = rng.random(4_000) < special.expit(logits)
+    scores = special.expit(true * logits)
+    fitted = Temperature().fit(scores, hits)
+    assert 1 / fitted.slope_ == pytest.approx(true, rel=0.1)
+
+    def loss(slope):
+        return np.sum(np.logaddexp(0, slope * true * logits) - hits * slope * true * logits)
+
+    oracle = optimize.minimize_scalar(loss, bounds=(0, 20), method="bounded", options={"xatol": 1e-12})
+    assert fitted.slope_ == pytest.approx(oracle.x, rel=1e-6)
+    theirs = _TemperatureScaling().fit(np.stack([1 - scores, scores], axis=1), hits.astype(int))
+    assert fitted.slope_ == pytest.approx(float(theirs.beta_), rel=1e-3)
+    np.testing.assert_allclose(fitted.predict(scores), special.expit(fitted.slope_ * true * logits), atol=1e-12)
+
+
+def test_temperature_at_its_ends():
+    reversed_ = Temperature().fit(np.array([0.1, 0.2, 0.8, 0.9]), np.array([1, 1, 0, 0]))
+    assert reversed_.slope_ == 0
+    assert reversed_.predict(np.array([0.0, 0.3, 1.0])).tolist() == [0.5] * 3
+    parted = Temperature().fit(np.array([0.1, 0.4, 0.6, 1.0]), np.array([0, 0, 1, 1]))
+    np.testing.assert_allclose(parted.predict(np.array([0.1, 0.4, 0.6, 1.0])), [0, 0, 1, 1], atol=1e-10)
+    halves = Temperature().fit(np.full(4, 0.5), np.array([0, 1, 1, 1]))  # 1/2 stays 1/2, whatever the temperature
+    assert halves.predict(np.full(2, 0.5)).tolist() == [0.5, 0.5]
 
 
 def test_beta_can_be_the_identity_and_platt_cannot():
@@ -791,7 +825,7 @@ def test_unfitted_calibrators_say_so(method, tmp_path):
 def test_equal_outcomes(method, hits):
     out = fit(method, [0.1, 0.4, 0.4, 0.8], hits).predict([0.0, 0.3, 0.4, 1.0])
     assert ((out >= 0) & (out <= 1)).all()
-    if not isinstance(method, Platt | VennAbers) and not getattr(method, "smooth", 0):
+    if not isinstance(method, Platt | VennAbers | Temperature) and not getattr(method, "smooth", 0):
         assert abs(out[2] - hits[0]) < 1e-9
 
 
@@ -889,7 +923,7 @@ def test_hits_may_be_0_and_1_of_any_kind():
         (lambda s, h: calibrate.cross_fit(s, h, folds=1), "folds must be a whole number, 2 or more"),
         (lambda s, h: calibrate.cross_fit(s, h, folds=2.0), "folds must be a whole number"),
         (lambda s, h: calibrate.cross_fit(s[:, :, None], h[:, :, None]), "1-D or 2-D"),
-        (lambda s, h: calibrate.cross_fit(s, h, "temperature"), "'isotonic', 'platt', 'beta', 'histogram'"),
+        (lambda s, h: calibrate.cross_fit(s, h, "sigmoid"), "'isotonic', 'platt', 'beta', 'temperature', 'histogram'"),
         (lambda s, h: calibrate.cross_fit(s, h, Isotonic), "object with fit and predict"),
         (lambda s, h: calibrate.cross_fit(s - 1, h, "beta"), r"in \[0, 1\] for Beta"),
         (lambda s, h: HistogramBinning().fit(s + 1, h), r"in \[0, 1\] for HistogramBinning"),

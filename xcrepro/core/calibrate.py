@@ -408,6 +408,70 @@ class Beta(Calibrator):
         return "a_ or b_ below 0" if self.a_ < 0 or self.b_ < 0 else ""
 
 
+@dataclass(eq=False)
+class Temperature(Calibrator):
+    """Temperature scaling: logit p = logit s / T, with the T > 0 of least cross-entropy (Guo and others 2017). Above 1 it draws
+    all probabilities towards 1/2, below 1 away from it; 1/2 and the order of the scores stay.
+
+    Scores must be in [0, 1]; 0 and 1 count as 2.2e-16 away from it. One number is learned, so a few hundred pairs are enough;
+    but scores that are too high, or too low, everywhere stay so. T is infinite if higher scores do not mean more hits; all
+    probabilities are then 1/2. Pairs that 1/2 separates have no finite fit: this one stops where its probabilities are within
+    1e-12 of 0 and 1 on average.
+
+    Attributes
+    ----------
+    slope_ : float
+        1 / T, at least 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores, hits = np.array([0.01, 0.1, 0.2, 0.8, 0.9, 0.99]), np.array([0, 1, 0, 1, 0, 1])
+    >>> found = Temperature().fit(scores, hits)
+    >>> round(1 / found.slope_, 2), found.predict(scores).round(2)
+    (3.27, array([0.2 , 0.34, 0.4 , 0.6 , 0.66, 0.8 ]))
+    """
+
+    _learned: ClassVar = ("slope_",)
+
+    def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None:
+        logits, enough = self._logits(scores)[None], 1e-12 * int(n.sum())
+        gradient, hessian = np.empty(2), np.empty((2, 2))
+
+        def rise(slope: float) -> float:
+            """The derivative of the cross-entropy, which rises with the slope; at its root is the optimum."""
+            kernel.logistic_sums(logits, n, hits, 0.0, 1.0, np.array([slope, 0.0]), gradient, hessian)
+            return float(gradient[0])
+
+        low, high = 0.0, 1.0
+        if rise(low) >= 0:
+            self.slope_ = 0.0
+            return
+        while rise(high) < -enough:
+            low, high = high, 2 * high
+        slope = high
+        for _ in range(200):
+            at = rise(slope)
+            low, high = (slope, high) if at < 0 else (low, slope)
+            step = slope - at / hessian[0, 0] if hessian[0, 0] > 0 else low
+            step = step if low < step < high else low + (high - low) / 2  # Newton's step, or half of what is left
+            if abs(at) <= enough or step in (low, high, slope):
+                break
+            slope = step
+        self.slope_ = float(slope)
+
+    def _predict(self, scores: np.ndarray) -> np.ndarray:
+        return arithmetic.sigmoid(self.slope_ * self._logits(scores))
+
+    @staticmethod
+    def _logits(scores: np.ndarray) -> np.ndarray:
+        inside = np.clip(_probabilities(scores, "Temperature").astype(np.float64), _EDGE, 1.0 - _EDGE)
+        return arithmetic.log(inside) - arithmetic.log1p(-inside)
+
+    def _fault(self) -> str:
+        return "" if np.ndim(self.slope_) == 0 and self.slope_ >= 0 else "a slope_ that is no number, 0 or more"
+
+
 def _logistic(
     features: np.ndarray, n: np.ndarray, hits: np.ndarray, low: float, high: float, ridge: float = 0.0
 ) -> np.ndarray:
@@ -552,7 +616,14 @@ class HistogramBinning(Calibrator):
 
 # ---------------------------------------------------------------------------------------------- by name, and files
 
-METHODS = {"isotonic": Isotonic, "platt": Platt, "beta": Beta, "histogram": HistogramBinning, "venn-abers": VennAbers}
+METHODS = {
+    "isotonic": Isotonic,
+    "platt": Platt,
+    "beta": Beta,
+    "temperature": Temperature,
+    "histogram": HistogramBinning,
+    "venn-abers": VennAbers,
+}
 
 
 def load(path: str | os.PathLike) -> Calibrator:
