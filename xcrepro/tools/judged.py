@@ -910,7 +910,10 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
     -----
     Assumed: the rows were drawn at random, before anybody looked at them; every drawn row is judged; verdicts are
     right. The interval says nothing of wrong verdicts: if judges call one in twenty wrong predictions right, P@k rises
-    by a twentieth of its distance from 1, however many rows they judge.
+    by a twentieth of its distance from 1, however many rows they judge. With ``complete`` such an error counts for every
+    label that a judge considers: over 150 labels it gives a row seven that it does not have, and R@k falls to less than
+    half. How often 95 % intervals held is in ``docs/judged.md``: in 90 to 100 % of 150 draws for 20 to 400 rows, with 1.5
+    to 60 % of the labels missing, or all of some rows.
 
     Examples
     --------
