@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -401,6 +403,18 @@ def test_balance_is_the_nearest_point(seed, C):
 
     best = min(distance(simplex(ups, s), simplex(downs, s)) for s in np.linspace(0, min(C, 10), 2001))
     assert distance(*got) <= best + 1e-6
+
+
+def test_proxml_ends_when_no_weight_moves_by_more_than_eps(problem):
+    X = algebra.with_constant(problem[0])
+    signs = np.where(np.random.default_rng(0).random((X.shape[0], 4)) < 0.3, 1.0, -1.0)
+    given = X, X.T.tocsr(), signs, 1.0, 2 * sparse_linear.largest_square(X, 30)
+    each = [sparse_linear.proximal(*given, steps, 1e-12) for steps in range(1, 60)]
+    moves = np.array([np.abs(after - before).max() for before, after in itertools.pairwise(each)])
+    eps = float(np.sort(moves)[moves.size // 2])
+    done = int(np.argmax(moves <= eps)) + 1
+    assert 1 < done < moves.size
+    assert sparse_linear.proximal(*given, 60, eps).tobytes() == each[done].tobytes()
 
 
 def test_proxml_is_liblinears_l1_svm(problem, rows):
