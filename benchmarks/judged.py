@@ -1,9 +1,9 @@
 """How often do intervals from a few judged rows hold the complete value, and what do they cost? By simulation.
 
 A test set of the synthetic population of ``intervals.py`` has its complete truth. Labels are removed from it, each with the
-same probability, rows are drawn at random, and a judge names the labels of the drawn rows: a perfect one, or one whose
-verdicts on what is not observed are wrong with a probability of 5 or 20 %. An interval of 95 % should hold the complete value
-in 95 of 100 draws. The last table compares the time with that of the plain call.
+same probability, or all of some rows; then rows are drawn at random, and a judge names the labels of the drawn rows: a
+perfect one, or one whose verdicts on what is not observed are wrong with a probability of 5 or 20 %. An interval of 95 %
+should hold the complete value in 95 of 100 draws. The last table compares the time with that of the plain call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from benchmarks.intervals import population
 
 METRICS = ("P", "R", "nDCG", "coverage")
 K = 5
-RATES = (0.2, 0.4, 0.6)
+RATES = (0.015, 0.2, 0.4, 0.6)
+WHOLE = 0.03  # of the rows that lose all labels
 ROWS = (20, 50, 100, 200, 400)
 ERRORS = (0.05, 0.2)
 _PICKED = "most observed labels"
@@ -41,10 +42,17 @@ def verdicts(complete, observed, tops, rows, errs: float, rng) -> np.ndarray:
     return np.concatenate([np.column_stack([rows[line], label, right]), nothing])
 
 
-def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, picked: bool = False) -> dict:
-    """One line: of each metric how often the interval held and half its width in points."""
-    rng = np.random.default_rng([int(100 * rate), n, int(100 * errs)])
-    observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 1.0 - rate), rng)
+def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, **odd) -> dict:
+    """One line: of each metric how often the interval held and half its width in points.
+
+    ``odd``: ``whole``, where rows lose all labels, and ``picked``, where rows are not drawn at random.
+    """
+    rng, picked = np.random.default_rng([int(100 * rate), n, int(100 * errs)]), odd.get("picked")
+    if odd.get("whole"):
+        observed = sparse.diags_array((rng.random(complete.shape[0]) >= rate).astype(np.float32)).tocsr() @ complete
+        observed.eliminate_zeros()
+    else:
+        observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 1.0 - rate), rng)
     true = xc.evaluate(complete, tops, K, metrics=METRICS).set_index(["model", "metric"])["value"]
     found, doubted = {}, 0
     for repetition in range(repetitions):
@@ -64,7 +72,8 @@ def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, pic
             gap = true["one", line.metric] - true["other", line.metric]
             held_gap = line.low - 1e-12 <= gap <= line.high + 1e-12
             found.setdefault(f"gap {line.metric}", []).append((held_gap, line.high - line.low))
-    row = {"missing": f"{100 * rate:.0f} %", "rows": f"{n}", "judge errs": f"{100 * errs:.0f} %"}
+    missing = f"{100 * rate:g} %" + (" of rows" if odd.get("whole") else "")
+    row = {"missing": missing, "rows": f"{n}", "judge errs": f"{100 * errs:.0f} %"}
     if picked:
         row |= {"picked by": _PICKED, "warned, %": 100 * doubted / repetitions}
     for name, each in found.items():
@@ -115,9 +124,10 @@ def run(quick: bool) -> list[dict]:
     sizes = ROWS[:2] if quick else ROWS
     first = f"of {n_rows:,} rows, {repetitions} draws, at {K}: how often 95 % intervals held, and ± points"
     rows = []
-    for rate in RATES:
+    for rate, odd in [*((rate, {}) for rate in RATES), (WHOLE, {"whole": True})]:
         for n in sizes:
-            rows.append({"job": f"judged: a perfect judge {first}", **held(complete, tops, rate, n, 0.0, repetitions)})
+            line = held(complete, tops, rate, n, 0.0, repetitions, **odd)
+            rows.append({"job": f"judged: a perfect judge {first}", **line})
     for errs in ERRORS:
         for n in sizes:
             rows.append({"job": f"judged: a judge who errs {first}", **held(complete, tops, 0.4, n, errs, repetitions)})

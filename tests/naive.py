@@ -209,14 +209,15 @@ def best_threshold(truth, rows, beta=1.0):
     return best if best is not None and set_f(truth, at_least(rows, best), beta) > 0 else None
 
 
-def own_thresholds(truth, rows, n_labels, beta=1.0):
-    """The best threshold of each label by its own F; that of all where it has no hit."""
+def own_thresholds(truth, rows, n_labels, beta=1.0, labels=None):
+    """The best threshold of each label by its own F; that of all where it has no hit, or is not among the ``labels``."""
     found = {}
     for label in range(n_labels):
         own = best_threshold(
             [y & {label} for y in truth], [{k: v for k, v in row.items() if k == label} for row in rows], beta
         )
-        found[label] = best_threshold(truth, rows, beta) if own is None else own
+        rare = labels is not None and label not in labels
+        found[label] = best_threshold(truth, rows, beta) if own is None or rare else own
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -67,6 +68,82 @@ def test_the_utility_is_that_of_the_definitions(case, mix, random):
     ]
     np.testing.assert_allclose(decide.expected_utility(eta, top, mix, range(1, k + 1)), want, rtol=1e-13, atol=1e-15)
     assert decide.expected_utility(eta, top, mix).tolist() == decide.expected_utility(eta, top, mix, k).tolist()
+
+
+def enumerated(rows, chosen, n_labels, k, mix):
+    """The expectation over every truth there can be, label by label; rows are independent."""
+    total = {name: 0 for name in decide.MIXED}
+    for label in range(n_labels):
+        chances = [Fraction(row.get(label, 0)) for row in rows]
+        predicted = [label in labels for labels in chosen]
+        for truth in itertools.product((0, 1), repeat=len(rows)):
+            p = math.prod(chance if y else 1 - chance for chance, y in zip(chances, truth, strict=True))
+            hits, n, m = sum(y for y, own in zip(truth, predicted, strict=True) if own), sum(predicted), sum(truth)
+            total["P"] += p * Fraction(hits * n_labels, k * len(rows))
+            total["macro-P"] += p * Fraction(hits, n or 1)
+            total["macro-R"] += p * Fraction(hits, m or 1)
+            total["macro-F1"] += p * Fraction(2 * hits, (n + m) or 1)
+            total["coverage"] += p * (hits > 0)
+    return sum(weight * total[name] for name, weight in terms_of(mix).items()) / n_labels
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(), st.sampled_from(MIXES), st.randoms())
+def test_the_exact_utility_is_that_of_every_truth(case, mix, random):
+    rows, n_labels, k, order = case
+    rows, order = rows[:6], [i for i in order if i < 6]
+    eta = to_csr(rows, n_labels, np.float64, rng=random)
+    top = decide.greedy_coverage(eta, k, 0.25, order=order)
+    for j in range(1, k + 1):
+        want = float(enumerated(rows, [labels[:j] for labels in labels_of(top)], n_labels, j, mix))
+        assert decide.expected_utility(eta, top, mix, j, exact=True)[0] == pytest.approx(want, rel=1e-10, abs=1e-14)
+
+
+@pytest.mark.parametrize("n", [40, 1500])
+def test_the_exact_utility_of_many_rows(n):
+    """Against the distributions of counts, one row after the other; half of the rows are predicted."""
+    eta = np.random.default_rng(n).random((n, 1)) ** 3 * (np.arange(n) % 7 > 0)[:, None]
+    eta[:3] = 1.0
+    top = xc.TopK.from_ids(np.where(np.arange(n) % 2, 0, -1)[:, None], n_labels=1)
+    counts = []
+    for part in (eta[1::2, 0], eta[::2, 0]):
+        counts.append(np.ones(1))
+        for p in part:
+            counts[-1] = np.convolve(counts[-1], [1 - p, p])
+    chance, hits, others = np.outer(*counts), np.arange(counts[0].size)[:, None], np.arange(counts[1].size)
+    want = {
+        "macro-R": (chance * hits / np.maximum(hits + others, 1)).sum(),
+        "macro-F1": (chance * 2 * hits / (n // 2 + hits + others)).sum(),
+    }
+    for mix, value in want.items():
+        assert decide.expected_utility(eta, top, mix, exact=True)[0] == pytest.approx(value, rel=1e-10)
+
+
+def test_the_plug_in_value_of_rare_labels_is_too_high():
+    """The table of expected_utility: far too high with 1.5 expected rows of a label, right with 150."""
+    found = {}
+    for n, n_labels in ((20, 15), (400, 60)):
+        for seed in range(20):
+            eta = np.random.default_rng([n, seed]).random((n, n_labels)) ** 12
+            for mix in ("macro-F1", "macro-R"):
+                best, top = decide.maximise(eta, 3, mix), decide.top_k(eta, 3)
+                each = [decide.expected_utility(eta, best, mix, exact=exact)[0] for exact in (False, True)]
+                each.append(decide.expected_utility(eta, top, mix, exact=True)[0])
+                found.setdefault((n, mix), []).append(each)
+    means = {at: np.mean(each, axis=0).round(3).tolist() for at, each in found.items()}
+    assert means[20, "macro-F1"] == [0.531, 0.493, 0.416]
+    assert means[20, "macro-R"] == [0.87, 0.694, 0.694]
+    assert means[400, "macro-F1"] == [0.55, 0.55, 0.547]
+    assert means[400, "macro-R"] == [0.457, 0.46, 0.456]
+
+
+def test_a_row_keeps_its_label_where_another_adds_no_more():
+    """Each is in this row or in none, so that any has a recall of 1 by the plug-in; one is right far more often."""
+    for eta in ([[0.1, 0.9]], [[0.1, 0.3, 0.9]], [[0.7, 0.1, 0.9], [0.0, 0.0, 0.0]]):
+        top = decide.maximise(np.array(eta), 1, "macro-R")
+        assert top.ids[0, 0] == len(eta[0]) - 1
+    two = decide.maximise(np.array([[0.2, 0.1, 0.9, 0.8]]), 2, "macro-R")
+    assert sorted(two.ids[0].tolist()) == [2, 3]
 
 
 @settings(max_examples=100, deadline=None)

@@ -461,15 +461,27 @@ def test_thresholds_at_the_edges():
     assert margins.above([9.0, -9.0, 0.0]).ids.tolist() == [[1, -1], [2, -1]]  # margins: one label's may lie outside
     nothing = xc.TopK.from_ids([[-1]], n_labels=3)
     assert nothing.above(7).ids.tolist() == [[-1]]
+    # a threshold that was chosen on other rows may be above, or below, all scores of these
+    for scores in ([[-2.0, -3.0]], [[0.9, 0.2]], [[9.0, -2.0]]):
+        top = xc.TopK.from_ids([[0, 1]], scores, n_labels=2)
+        for none, all_ in ((9.5, -4), ([9.5, 10], [-4, -5])):
+            assert top.above(none).ids.tolist() == [[-1, -1]]
+            assert top.above(all_).ids.tolist() == [[0, 1]]
+    assert xc.TopK.from_scores([[-3.0, -2.0]], 2).above(0.0).ids.tolist() == [[-1, -1]]
+
+
+def test_a_threshold_cuts_a_stream_as_it_cuts_the_whole():
+    """Blocks of a few rows, some of them with all scores on one side of the threshold."""
+    scores = np.random.default_rng(4).normal(size=(40, 6)) + np.linspace(-3, 3, 40)[:, None]
+    top = xc.TopK.from_scores(scores, 4)
+    for cut in (0.5, np.linspace(-2, 2, 6)):
+        parts = [top.rows(slice(lo, lo + 3)).above(cut).ids for lo in range(0, 40, 3)]
+        assert np.concatenate(parts).tolist() == top.above(cut).ids.tolist()
 
 
 @pytest.mark.parametrize(
     ("scores", "threshold", "got"),
     [
-        ([[0.9, 0.2]], 50, "50"),
-        ([[0.9, 0.2]], [0.1, 0.3, -2.0], "-2 for label 2"),
-        ([[9.0, -2.0]], 9.5, "9.5"),
-        ([[9.0, -2.0]], [-3, -4, -5], "-3 for label 0"),
         ([[0.9, 0.2]], np.nan, "NaN for label 0"),
         ([[0.9, 0.2]], [0.1, np.nan, 0.2], "NaN for label 1"),
         ([[0.9, 0.2]], [0.1, 0.2], "an array of shape (2,)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -324,6 +326,17 @@ def test_sleec_of_several_clusters_asks_only_its_own(twin):
         np.testing.assert_allclose(votes[row].toarray()[0], Y[near].sum(axis=0) / 5, atol=1e-12)
 
 
+def test_sleec_s_learners_of_all_seeds_differ(twin):
+    """If numbers were added to seeds, learner 1 of seed 0 would be learner 0 of seed 1, and errors over seeds too small."""
+    X, Y = twin.train.X[:150], sp.csr_matrix(twin.train.Y)[:150]
+    fits = [SLEEC(dim=4, near=10, learners=3, rounds=2, cluster_size=50, seed=seed).fit(X, Y) for seed in range(3)]
+    learners = [each for fit in fits for each in zip(fit.centres_, fit.maps_, strict=True)]
+    for part in zip(*learners, strict=True):  # the clusters, and the maps, whose embeddings had other starts
+        assert len({each.tobytes() for each in part}) == 9
+    alone = [SLEEC(dim=4, near=10, learners=3, rounds=2, cluster_size=150, seed=seed).fit(X, Y) for seed in range(3)]
+    assert len({each.tobytes() for fit in alone for each in fit.maps_}) == 9  # one cluster: only the starts differ
+
+
 def test_lpsr_of_one_partition_is_its_ranker(some, twin):
     model = LPSR(partitions=1, labels=10**6).fit(*some)
     assert same_bits(model.predict(twin.test.X, 5), OneVsRest().fit(*some).predict(twin.test.X, 5))
@@ -390,6 +403,18 @@ def test_balance_is_the_nearest_point(seed, C):
 
     best = min(distance(simplex(ups, s), simplex(downs, s)) for s in np.linspace(0, min(C, 10), 2001))
     assert distance(*got) <= best + 1e-6
+
+
+def test_proxml_ends_when_no_weight_moves_by_more_than_eps(problem):
+    X = algebra.with_constant(problem[0])
+    signs = np.where(np.random.default_rng(0).random((X.shape[0], 4)) < 0.3, 1.0, -1.0)
+    given = X, X.T.tocsr(), signs, 1.0, 2 * sparse_linear.largest_square(X, 30)
+    each = [sparse_linear.proximal(*given, steps, 1e-12) for steps in range(1, 60)]
+    moves = np.array([np.abs(after - before).max() for before, after in itertools.pairwise(each)])
+    eps = float(np.sort(moves)[moves.size // 2])
+    done = int(np.argmax(moves <= eps)) + 1
+    assert 1 < done < moves.size
+    assert sparse_linear.proximal(*given, 60, eps).tobytes() == each[done].tobytes()
 
 
 def test_proxml_is_liblinears_l1_svm(problem, rows):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 import xcrepro as xc
+from benchmarks import sets
 from tests import naive
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.truth import as_truth
@@ -36,6 +37,11 @@ def as_given(truth, rows):
     return Y, xc.TopK.from_pairs([[*row.items()] for row in rows], n_labels=N_LABELS, k=N_LABELS)
 
 
+def frequent(truth, at_least):
+    """The labels of so many rows."""
+    return {label for label in range(N_LABELS) if sum(label in y for y in truth) >= at_least}
+
+
 def any_hit(truth, rows):
     return any(y & {*row} for y, row in zip(truth, rows, strict=True))
 
@@ -49,12 +55,12 @@ def test_the_curve_has_every_threshold(case, beta):
     scores = sorted({score for row in rows for score in row.values()}, reverse=True)
     assert table.threshold.tolist() == scores
     for line in table.itertuples():
-        sets = naive.at_least(rows, line.threshold)
-        hits, predicted = sum(len(y & s) for y, s in zip(truth, sets, strict=True)), sum(map(len, sets))
+        cut_rows = naive.at_least(rows, line.threshold)
+        hits, predicted = sum(len(y & s) for y, s in zip(truth, cut_rows, strict=True)), sum(map(len, cut_rows))
         assert (line.hits, line.predicted) == (hits, predicted)
         assert line.precision == hits / predicted
         assert line.recall == hits / max(sum(map(len, truth)), 1)
-        assert pytest.approx(naive.set_f(truth, sets, beta)) == line.F
+        assert pytest.approx(naive.set_f(truth, cut_rows, beta)) == line.F
         cut = xc.evaluate(Y, top.above(line.threshold), N_LABELS, metrics=["micro-P", "micro-R", "micro-F1"])
         assert cut.value.tolist()[:2] == [line.precision, line.recall]
         assert beta != 1 or cut.value[2] == pytest.approx(line.F)
@@ -62,9 +68,11 @@ def test_the_curve_has_every_threshold(case, beta):
 
 @settings(max_examples=80, deadline=None)
 @given(
-    scored_rows() | scored_rows(scores=NEAR) | scored_rows(scores=(-0.0, 0.0, 1.0)), st.sampled_from([0.5, 1.0, 2.0])
+    scored_rows() | scored_rows(scores=NEAR) | scored_rows(scores=(-0.0, 0.0, 1.0)),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.integers(0, 4),
 )
-def test_the_best_threshold_is_that_of_a_search(case, beta):
+def test_the_best_threshold_is_that_of_a_search(case, beta, at_least):
     truth, rows = case
     Y, top = as_given(truth, rows)
     if not any_hit(truth, rows):
@@ -73,8 +81,8 @@ def test_the_best_threshold_is_that_of_a_search(case, beta):
                 m.best_threshold(Y, top, per=per, beta=beta)
         return
     assert m.best_threshold(Y, top, beta=beta) == naive.best_threshold(truth, rows, beta)
-    each = m.best_threshold(Y, top, per="label", beta=beta)
-    assert dict(enumerate(each)) == naive.own_thresholds(truth, rows, N_LABELS, beta)
+    each = m.best_threshold(Y, top, per="label", beta=beta, at_least=at_least)
+    assert dict(enumerate(each)) == naive.own_thresholds(truth, rows, N_LABELS, beta, frequent(truth, at_least))
 
 
 def test_the_best_threshold_lies_within_a_bin():
@@ -89,9 +97,12 @@ def test_the_best_threshold_lies_within_a_bin():
 
 @settings(max_examples=80, deadline=None)
 @given(
-    scored_rows(min_rows=3) | scored_rows(min_rows=3, scores=NEAR), st.integers(2, 3), st.sampled_from(["all", "label"])
+    scored_rows(min_rows=3) | scored_rows(min_rows=3, scores=NEAR),
+    st.integers(2, 3),
+    st.sampled_from(["all", "label"]),
+    st.integers(0, 4),
 )
-def test_cross_fitting_judges_no_row_by_its_own_threshold(case, folds, per):
+def test_cross_fitting_judges_no_row_by_its_own_threshold(case, folds, per, at_least):
     truth, rows = case
     Y, top = as_given(truth, rows)
     want = []
@@ -100,11 +111,13 @@ def test_cross_fitting_judges_no_row_by_its_own_threshold(case, folds, per):
         outside = [truth[i] for i in others], [rows[i] for i in others]
         if not any_hit(*outside):
             with pytest.raises(ArgumentError, match="outside fold"):
-                m.cross_fit_sets(Y, top, folds=folds, per=per)
+                m.cross_fit_sets(Y, top, folds=folds, per=per, at_least=at_least)
             return
-        cut = naive.best_threshold(*outside) if per == "all" else naive.own_thresholds(*outside, N_LABELS)
+        cut = naive.best_threshold(*outside)
+        if per == "label":
+            cut = naive.own_thresholds(*outside, N_LABELS, labels=frequent(truth, at_least))
         want += naive.at_least([rows[i] for i in part], cut)
-    found = m.cross_fit_sets(Y, top, folds=folds, per=per)
+    found = m.cross_fit_sets(Y, top, folds=folds, per=per, at_least=at_least)
     assert [{label for label, _ in row} for row in found.to_pairs()] == want
     assert found.k == top.k
 
@@ -158,8 +171,23 @@ def test_cross_fitting_of_many_rows(per):
         outside = [truth[i] for i in others], [rows[i] for i in others]
         cut = naive.best_threshold(*outside) if per == "all" else naive.own_thresholds(*outside, N_LABELS)
         want += naive.at_least([rows[i] for i in part], cut)
-    found = m.cross_fit_sets(Y, top, folds=4, per=per)
+    found = m.cross_fit_sets(Y, top, folds=4, per=per, at_least=0)
     assert [{label for label, _ in row} for row in found.to_pairs()] == want
+
+
+@pytest.mark.parametrize(("positives", "lift"), [(1.5, 2.0), (3.0, 2.0), (3.0, 0.0), (10.0, 0.0), (30.0, 2.0)])
+def test_macro_f1_of_cross_fitted_sets_is_that_of_other_rows(positives, lift):
+    """Thresholds chosen on one draw, judged on another; with one of its own for each rare label, cross-fitting is too good."""
+    found = sets.fair(positives, lift, 40)
+    gap = {name: (values[:, 0] - values[:, 1]).mean() for name, values in found.items()}
+    error = {name: (values[:, 0] - values[:, 1]).std(ddof=1) / 40**0.5 for name, values in found.items()}
+    for fair in ("one for all", "... of 20 rows"):
+        assert abs(gap[fair]) < 0.005 + 2 * error[fair]
+    assert (gap["one for each label"] > 5 * error["one for each label"]) == (positives < 20)
+    if positives < 20:  # ... and it is worse than one for all where it seems to be better
+        own, one = (found[name].mean(axis=0) for name in ("one for each label", "one for all"))
+        assert own[0] > one[0]
+        assert own[1] < one[1] + 0.01
 
 
 def test_zero_and_minus_zero_are_one_threshold():
@@ -248,6 +276,8 @@ Y, TOP = np.eye(3), xc.TopK.from_ids([[0, 1], [2, 0], [1, 2]], [[0.9, 0.1], [0.8
         (lambda: m.best_threshold(Y, TOP, beta=0), "beta"),
         (lambda: m.best_threshold(Y, TOP, per="label", beta=-1), "beta"),
         (lambda: m.best_threshold([(Y, TOP)], per="label"), "top must be given"),
+        (lambda: m.best_threshold(Y, TOP, at_least=-1), "at_least"),
+        (lambda: m.cross_fit_sets(Y, TOP, folds=2, at_least=0.5), "at_least"),
         (lambda: m.cross_fit_sets(Y, None), "top must be given"),
         (lambda: m.cross_fit_sets(Y, TOP, folds=4), "folds must not exceed the 3 rows"),
         (lambda: m.cross_fit_sets(Y, TOP, folds=1), "folds"),

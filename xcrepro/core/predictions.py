@@ -117,8 +117,8 @@ class TopK:
         Parameters
         ----------
         threshold : float or array_like of float, shape (L,)
-            One for all labels, or one for each. Compared as float32, as scores are stored. Minus infinity keeps all that is
-            predicted, infinity keeps only infinite scores.
+            One for all labels, or one for each. Compared as float32, as scores are stored. One that no score reaches keeps
+            nothing, one that all reach keeps all: a threshold chosen on other rows may be either for these.
 
         Returns
         -------
@@ -128,8 +128,7 @@ class TopK:
         Raises
         ------
         ArgumentError
-            For NaN, another number of thresholds than L, and a threshold that no score can mean: outside [0, 1] where all
-            scores lie there; of other scores, where every threshold lies on the same side of all of them.
+            For NaN, and another number of thresholds than L.
 
         Examples
         --------
@@ -698,7 +697,7 @@ def _pairs(exclude, shape) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _thresholds(threshold, top: TopK) -> np.ndarray:
-    """float32, a single one or one a label, checked against the scores that they are to cut."""
+    """float32, a single one or one a label."""
     given = np.asarray(threshold)
     if given.dtype.kind not in "biuf" or given.shape not in ((), (top.n_labels,)):
         rule = f"must be a number, or one for each of the {top.n_labels} labels"
@@ -707,18 +706,6 @@ def _thresholds(threshold, top: TopK) -> np.ndarray:
     each = np.atleast_1d(given).astype(np.float64)
     if np.isnan(each).any():
         raise ArgumentError("threshold", "must not be NaN", f"NaN for label {np.argmax(np.isnan(each))}")
-    places = (top.ids >= 0).sum(axis=1)
-    if places.any():
-        some = np.flatnonzero(places)  # scores fall along a row
-        low, high = float(top.scores[some, places[some] - 1].min()), float(top.scores[:, 0].max())
-        probabilities = low >= 0 and high <= 1
-        low, high = (0.0, 1.0) if probabilities else (low, high)
-        below, beyond = each < low, each > high
-        wrong = np.isfinite(each) & (below | beyond)
-        if wrong.any() and (probabilities or below.all() or beyond.all()):
-            got = f"{each[np.argmax(wrong)]:g}" + (f" for label {np.argmax(wrong)}" if given.ndim else "")
-            do = "minus infinity keeps all that is predicted"
-            raise ArgumentError("threshold", f"must lie in the range of the scores, {low:g} to {high:g}", got, do)
     with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
         return each.astype(np.float32)
 

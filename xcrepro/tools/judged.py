@@ -66,6 +66,7 @@ _OF_HITS = {
     kernel.FIRST,
     kernel.DCG,
 }  # what a row's relevant labels elsewhere do not change
+_UNSEEN = 2  # rows whose change judges may not have met; by simulation (docs/judged.md)
 _DOUBT = 0.001  # the chance of a false alarm that judged rows were not drawn at random
 _ERRS = 0.05  # the share of wrong verdicts from which on a warning is given
 
@@ -789,12 +790,13 @@ def estimated(
 ) -> tuple[float, float, float, float, float]:
     """Value, stderr, low, high and weight of the mean of y over all rows, known for the judged ones, with f known for all.
 
-    The interval is Student's, of n - 1 degrees of freedom, n - 2 where the weight is found from the same rows. With
-    ``skewed`` its ends are moved by the skewness of the judged rows (Hall, On the removal of skewness by
-    transformation, 1992): missing labels change few rows, and those in one direction, so that few judged rows tend to
-    show too little of it. If y - weight f is the same in all judged rows, its spread tells nothing; the interval then
-    has room for as many other rows as n draws can miss: a share of 1 - (half of 1 - interval)^(1 / n), each other by
-    ``largest``.
+    The interval is Student's, of n - 1 degrees of freedom, n - 2 where the weight is found from the same rows. Where few
+    labels are missing, few judged rows change, and their spread tells little: so the squares of y - weight f have those
+    of ``_UNSEEN`` more rows, each as far from the mean as rows are in y, times the weight. With ``skewed`` the ends are
+    moved outwards by the skewness of the judged rows (Hall, On the removal of skewness by transformation, 1992): missing
+    labels change few rows, and often those in one direction, so that few judged rows tend to show too little of it. If
+    y - weight f is the same in all judged rows, the interval has room for as many other rows as n draws can miss: a share
+    of 1 - (half of 1 - interval)^(1 / n), each other by ``largest``.
     """
     n = y.size
     f_mean, y_mean = math.fsum(f.tolist()) / n, math.fsum(y.tolist()) / n
@@ -808,17 +810,19 @@ def estimated(
     rest = y - y_mean - weight * (f - f_mean)
     squares, dof = math.fsum((rest * rest).tolist()), n - 1 - tuned
     left = 1.0 - n / n_rows
+    flat, apart = squares <= 1e-24 * n, math.fsum(((y - y_mean) ** 2).tolist()) / (n - 1)
+    squares += 0.0 if flat else _UNSEEN * weight * apart
     error = squares / dof / n * left
     if target == "fresh rows":
-        error += math.fsum(((y - y_mean) ** 2).tolist()) / (n - 1) / n_rows
+        error += apart / n_rows
     stderr = math.sqrt(error)
     reach = float(t_reach(interval, dof))
-    if squares <= 1e-24 * n and left > 0:
+    if flat and left > 0:
         missed = 1.0 - float(arithmetic.power(0.5 - interval / 2.0, 1.0 / n))
         low = high = missed * largest * left + reach * stderr
     else:
         bend = math.fsum((rest * rest * rest).tolist()) / (squares * math.sqrt(squares)) if skewed and left > 0 else 0.0
-        low, high = stderr * _unbent(reach, bend), -stderr * _unbent(-reach, bend)
+        low, high = (stderr * max(reach, abs(_unbent(side, bend))) for side in (reach, -reach))
     return value, stderr, value - low, value + high, float(weight)
 
 
@@ -906,7 +910,10 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
     -----
     Assumed: the rows were drawn at random, before anybody looked at them; every drawn row is judged; verdicts are
     right. The interval says nothing of wrong verdicts: if judges call one in twenty wrong predictions right, P@k rises
-    by a twentieth of its distance from 1, however many rows they judge.
+    by a twentieth of its distance from 1, however many rows they judge. With ``complete`` such an error counts for every
+    label that a judge considers: over 150 labels it gives a row seven that it does not have, and R@k falls to less than
+    half. How often 95 % intervals held is in ``docs/judged.md``: in 90 to 100 % of 150 draws for 20 to 400 rows, with 1.5
+    to 60 % of the labels missing, or all of some rows.
 
     Examples
     --------

@@ -455,3 +455,22 @@ def test_a_model_that_predicts_nothing_is_not_compared(small):
     for runs in (nothing, [small.good, nothing]):
         with refused("models", match="'ill'"):
             xc.compare(small.Y, {"good": small.good, "ill": runs}, "P@1")
+
+
+@pytest.mark.parametrize(
+    ("runs", "spread", "least", "most"), [(1, 0, 0, 0.12), (3, 0, 0, 0.05), (3, 1, 0, 0.12), (1, 1, 0.5, 1)]
+)
+def test_how_often_equal_models_are_called_different(runs, spread, least, most):
+    """At 5 %: fewer with several runs, because luck with rows is in both parts of the error; one run knows no trainings."""
+    n, alarms = 200, 0
+
+    def trained(rng, hard):
+        hit = rng.random(n) < 1 / (1 + np.exp(-(hard + spread * rng.normal())))
+        return xc.TopK.from_ids(np.where(hit, np.arange(n), (np.arange(n) + 1) % n)[:, None], n_labels=n)
+
+    for seed in range(80):
+        rng = np.random.default_rng([seed, runs, spread])
+        hard = rng.normal(size=n)
+        models = {name: [trained(rng, hard) for _ in range(runs)] for name in ("one", "other")}
+        alarms += xc.compare(np.eye(n), models, "P@1", samples=200)["p"][0] < 0.05
+    assert least <= alarms / 80 <= most

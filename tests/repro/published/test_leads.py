@@ -32,13 +32,39 @@ def test_no_predictions_leave_the_bounds_of_P(seed, k):
     found = leads.lead(f"{a.mean():.12f}", f"{b.mean():.12f}", n, k=k, one=1.0)
     z = flips(a - b)
     assert found.p_least <= 1.0
-    assert math.erfc(z / math.sqrt(2)) <= found.p_most * (1 + 1e-6) + 1e-12
     assert ((a - b) ** 2).mean() <= found.bound + 1e-9
-    # Exact, over all signs, the p of these differences is at least that of the fewest and smallest that there could be.
-    if k == 1:
-        apart = int((a != b).sum())
-        p = stats.binomtest(int(((a - b) > 0).sum()), apart).pvalue if apart else 1.0
-        assert p >= found.p_least * (1 - 1e-9)
+    if k > 1:
+        assert math.erfc(z / math.sqrt(2)) <= found.p_most * (1 + 1e-6) + 1e-12
+    else:
+        p = mcnemar(int((a > b).sum()), int((b > a).sum()))
+        assert found.p_least * (1 - 1e-9) <= p <= found.p_most * (1 + 1e-9)
+
+
+def mcnemar(more: int, less: int) -> float:
+    """Over all signs of the points where just one is right."""
+    return stats.binomtest(more, more + less).pvalue if more + less else 1.0
+
+
+@pytest.mark.parametrize("n", [12, 60])
+def test_certain_at_first_place_is_certain_of_all_predictions_with_these_numbers(n):
+    """All that two models can have been right about, for every two numbers of right points: the exact p of each."""
+    for a in range(0, n + 1, 1 + n // 30):
+        for b in range(0, a, 1 + n // 30):
+            every = [(a - both, b - both) for both in range(max(0, a + b - n), b + 1)]
+            p = np.array([mcnemar(*apart) for apart in every])
+            found = leads.lead(f"{a / n:.12f}", f"{b / n:.12f}", n, one=1.0)
+            assert found.p_most == pytest.approx(p.max(), rel=1e-9)
+            assert found.p_least == pytest.approx(p.min(), rel=1e-9)
+            assert found.verdict == ("certain" if p.max() <= 0.05 else "no lead" if p.min() > 0.05 else "open")
+            shares = np.array([sum(apart) / n for apart in every])
+            assert ((shares <= found.agree_for + 1e-9) == (p <= 0.05)).all()
+
+
+def test_five_points_against_none_are_no_certain_lead():
+    """Read as normal, their p would be .026; of five coins that fall alike it is 2 / 2^5."""
+    found = leads.lead("100.00", "91.67", 60)
+    assert (found.verdict, found.p_most) == ("no lead", pytest.approx(0.0625))
+    assert leads.lead("100.00", "97.22", 60, k=3).verdict == "no lead"  # of three places each
 
 
 def test_the_bounds_are_attained():
@@ -46,7 +72,7 @@ def test_the_bounds_are_attained():
     # Never right together: the most disagreement that .5 and .45 leave.
     a, b = np.arange(n) < 500, np.arange(n) >= 550
     found = leads.lead("0.500000", "0.450000", n, one=1.0)
-    assert math.erfc(flips(a.astype(float) - b) / math.sqrt(2)) == pytest.approx(found.p_most, rel=1e-3)
+    assert mcnemar(int((a & ~b).sum()), int((b & ~a).sum())) == pytest.approx(found.p_most, rel=1e-9)
     # One right wherever the other is: six points decide at 5 %, five do not.
     for more, verdict in ((5, "no lead"), (6, "open")):
         found = leads.lead(f"{0.5 + more / n:.9f}", "0.500000000", n, one=1.0)
@@ -132,9 +158,7 @@ def test_the_command(capsys):
 
 def test_a_lead_is_held_to_both_sides():
     """The mean squared difference up to which z reaches the two-sided quantile of alpha."""
-    from xcrepro.repro.published import leads
-
-    found = leads.lead("54.23", "52.15", 1000)
+    found = leads.lead("54.23", "52.15", 1000, k=3)
     least = (54.225 - 52.155) / 100
     assert found.agree_for == pytest.approx(1000 * (least / stats.norm.ppf(0.975)) ** 2)
 

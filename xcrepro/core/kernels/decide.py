@@ -192,6 +192,62 @@ def utility(predicted, tp, positives, failure, parts):
     return total
 
 
+# Nodes and weights of Gauss and Legendre's rule with eight points, of the upper half of -1 to 1.
+_NODES = (0.1834346424956498, 0.5255324099163290, 0.7966664774136267, 0.9602898564975363)
+_SHARES = (0.3626837833783620, 0.3137066458778873, 0.2223810344533745, 0.1012285362903763)
+
+
+@kernel
+def _power(t, n):
+    """t to a whole power."""
+    found = 1.0
+    while n > 0:
+        if n & 1:
+            found *= t
+        t *= t
+        n >>= 1
+    return found
+
+
+@kernel
+def expected_ratios(starts, p, chosen, lo, hi, recall, f1):
+    """``recall[label]`` and ``f1[label]``: the expected values, where the label is right in row i with chance ``p[i]``.
+
+    The rows of a label are ``starts[label]`` to the next; it is predicted in those that are ``chosen``, n of them. With M rows
+    where it is right, E[hits / (c + M)] is the sum over chosen rows of p_i E[1 / (c + 1 + M without i)], and E[1 / (c + 1 + M)]
+    is the integral from 0 to 1 of t^c times the product of 1 - p + p t. That rises steeply where c + E[M] is large, so it is
+    taken from 1 - 2^-j to 1 - 2^-(j + 1), and at last to 1.
+    """
+    for label in range(lo, hi):
+        start, stop = starts[label], starts[label + 1]
+        n, mean = 0, 0.0
+        for i in range(start, stop):
+            n += chosen[i]
+            mean += p[i]
+        if n == 0:
+            continue
+        panels, size = 3, n + mean
+        while size > 1.0:
+            panels += 1
+            size /= 2.0
+        edge = 1.0
+        for panel in range(panels + 1):
+            width = edge / 2.0 if panel < panels else edge
+            for node in range(8):
+                side = _NODES[node // 2] if node % 2 else -_NODES[node // 2]
+                t = 1.0 - edge + width * (1.0 + side) / 2.0
+                none, found = 1.0, 0.0
+                for i in range(start, stop):
+                    factor = 1.0 - p[i] + p[i] * t
+                    none *= factor
+                    if chosen[i]:
+                        found += p[i] / factor
+                found *= none * _SHARES[node // 2] * width / 2.0
+                recall[label] += found
+                f1[label] += 2.0 * found * _power(t, n)
+            edge /= 2.0
+
+
 @kernel
 def _find_terms(label, predicted, tp, positives, failure, parts, terms):
     """``terms[label]``: one more row with probability p adds ``terms[label, 0] * p + terms[label, 1]`` to the utility."""
@@ -253,11 +309,44 @@ def tally(ids, values, predicted, tp, failure):
 
 
 @kernel
+def _common(own, labels, found):
+    """How many of the first labels are a row's own."""
+    kept = 0
+    for place in range(found):
+        kept += _is_in(labels[place], own, found)
+    return kept
+
+
+@kernel
+def _is_in(label, labels, found):
+    """Is the label among the first?"""
+    there = False
+    for place in range(found):
+        there |= labels[place] == label
+    return there
+
+
+@kernel
+def _keep(own, own_offsets, data, terms, gains, labels, offsets, found):
+    """Put back each of a row's own labels for which one came in that gains no more, up to rounding."""
+    for place in range(found):
+        label = own[place]
+        if label < 0 or _is_in(label, labels, found):
+            continue
+        gain = terms[label, 0] * data[own_offsets[place]] + terms[label, 1]
+        for last in range(found - 1, -1, -1):  # the new one of least gain
+            if not _is_in(labels[last], own, found):
+                if gain >= gains[last] - 1e-12 * abs(gains[last]):
+                    _insert(gains, labels, offsets, last, gain, label, own_offsets[place])
+                break
+
+
+@kernel
 def ascend(indptr, indices, data, order, positives, parts, passes, tolerance, ids, scores, chosen):
     """Block coordinate ascent from the labels in ``ids``: each row gives its labels back and takes the k of largest gain.
 
-    Until a pass changes no row, adds less than ``tolerance`` to the utility, or ``passes`` are spent. Returns how many there
-    were.
+    A label that the row has stays where another gains no more. Until a pass changes no row, adds less than ``tolerance`` to the
+    utility, or ``passes`` are spent. Returns how many there were.
     """
     k, n_labels = ids.shape[1], positives.size
     predicted, tp = np.zeros(n_labels), np.zeros(n_labels)
@@ -292,10 +381,10 @@ def ascend(indptr, indices, data, order, positives, parts, passes, tolerance, id
                         _miss(label, data[chosen[row, place]], True, failure, scaled, scale, sure)
                     _find_terms(label, predicted, tp, positives, failure, parts, terms)
             found = _best_by_terms(indptr, indices, data, row, terms, gains, labels, offsets)
-            kept = 0
-            for place in range(found):
-                for other in range(found):
-                    kept += ids[row, other] == labels[place]
+            kept = _common(ids[row], labels, found)
+            if kept < found:
+                _keep(ids[row], chosen[row], data, terms, gains, labels, offsets, found)
+                kept = _common(ids[row], labels, found)
             changed += kept < found
             for place in range(found):
                 label = labels[place]

@@ -77,7 +77,8 @@ def evaluate(
 
         With ``ties="bounds"`` there are five more columns: ``lowest``, ``expected`` and ``highest``; ``decided``, the number of
         rows whose own value the order decides; and ``cut``, the number of rows in which the last stored score ties with that at
-        place k, so that labels which are not stored may tie with it, too.
+        place k, so that labels which are not stored may tie with it, too. If exactly k places are stored, ``cut`` sees such a
+        row only if its last two scores are equal; 0 then does not say that nothing ties beyond.
 
         Of a mapping, the column ``model`` comes first, and the value is the mean over the model's runs. If a model has several
         runs, ``interval`` adds two more columns: ``stderr points`` is the part of the error that other test points would

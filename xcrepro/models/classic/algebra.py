@@ -135,6 +135,7 @@ def leading(
     seed: int,
     steps: int = 8,
     start: np.ndarray | None = None,
+    stream: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The ``rank`` largest eigenvalues of a symmetric operator on n places that has none below 0, and their vectors.
 
@@ -145,7 +146,7 @@ def leading(
     if width == n:
         Q = np.eye(n)
     else:
-        Q = arithmetic.normals(seed, 0, n, width) if start is None else start
+        Q = arithmetic.normals(seed, stream, n, width) if start is None else start
         Q = orthonormal(Q)
         for _ in range(steps):
             Q = orthonormal(apply(Q))

@@ -169,14 +169,16 @@ class SLEEC(_OfNeighbours):
         self.train_labels_, centres, maps, embedded = Y, [], [], []
         self.clusters_ = np.empty((self.learners, X.shape[0]), np.int32)
         for learner in range(self.learners):
-            # The seed's parity of numbers keeps learners apart that have one cluster: their starts differ.
-            centres.append(clusters(X, count, self.seed + learner))
+            # Both numbers are hashed: by their sum, learner 1 of seed 0 would be learner 0 of seed 1. (In this order, because a
+            # 0 at the end changes no hash of NumPy's, so that seed 0 draws what it drew when they were added.)
+            centres.append(clusters(X, count, [learner, self.seed]))
             self.clusters_[learner] = np.argmax(X @ centres[-1].T, axis=1)
             own, placed = np.zeros((count, X.shape[1], self.dim)), np.zeros((X.shape[0], self.dim))
             for cluster in range(count):
                 rows = np.flatnonzero(self.clusters_[learner] == cluster)
                 if rows.size:
-                    wanted = embedding(Y[rows], self.dim, self.near, self.rounds, self.seed + learner, progress)
+                    settings = self.dim, self.near, self.rounds
+                    wanted = embedding(Y[rows], *settings, learner, progress, stream=self.seed)
                     own[cluster] = sparse_map(X[rows], wanted, self.penalty, self.sparsity, progress)
                     placed[rows] = X[rows] @ own[cluster]
             maps.append(own)
@@ -237,7 +239,13 @@ class SLEEC(_OfNeighbours):
 
 
 def embedding(
-    Y: sparse.csr_matrix, dim: int, near: int, rounds: int, seed: int, progress: Progress | None = None
+    Y: sparse.csr_matrix,
+    dim: int,
+    near: int,
+    rounds: int,
+    seed: int,
+    progress: Progress | None = None,
+    stream: int = 0,
 ) -> np.ndarray:
     """Z, (n, dim): its rows' products are near those of Y's rows of length 1, wherever two rows share most labels.
 
@@ -266,7 +274,7 @@ def embedding(
         def stepped(V: np.ndarray, Z=Z, gradient=gradient) -> np.ndarray:
             return arithmetic.product(Z, arithmetic.product(Z.T, V)) + gradient @ V
 
-        values, vectors = leading(stepped, n, Z.shape[1], seed, 1, start)
+        values, vectors = leading(stepped, n, Z.shape[1], seed, 1, start, stream)
         start = vectors
         Z = vectors * np.sqrt(np.maximum(values, 0))
         if progress is not None:

@@ -168,7 +168,7 @@ class ProXML(_SparseLinear):
 
     C: float = 1.0
     steps: int = 300
-    eps: float = 0.0005
+    eps: float = 0.00005
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         C, eps = real_number("C", self.C, above=0), real_number("eps", self.eps, above=0)
@@ -215,6 +215,6 @@ def proximal(
         after = 1.0 if uphill else (1 + np.sqrt(1 + 4 * momentum * momentum)) / 2
         ahead = moved if uphill else moved + (momentum - 1) / after * change
         W, momentum = moved, after
-        if np.abs(change).max() <= eps / 10:
+        if np.abs(change).max() <= eps:
             break
     return W

@@ -4,8 +4,8 @@ Two models are scored on the same n test points. Whether the lead of one is more
 many points they disagree about, which no table prints; but the two numbers bound it from above and below.
 
 The test is the paired sign-flip (randomisation) test: were the two models alike, the sign of each point's difference D_i would
-be a coin's. Its two-sided p falls with z = sum D_i / sqrt(sum D_i^2), and for P@1 it is McNemar's. Given the two printed
-numbers, sum D_i is known, and sum D_i^2 is
+be a coin's. Its two-sided p falls with z = sum D_i / sqrt(sum D_i^2), read as normal; for P@1 it is McNemar's and exact, a
+binomial's over the points where just one of the two is right. Given the two printed numbers, sum D_i is known, and sum D_i^2 is
 
 - at most n min(a + b, 2 - a - b) for values a and b of P@k as fractions: |D_i| <= 1, and |D_i| is at most what the two models
   hit together, and at most what they miss together. With that the p is largest: below alpha, **the lead is certain**.
@@ -127,8 +127,29 @@ def lead(
     z = least * math.sqrt(n / bound) if bound > 0 else (math.inf if least > 0 else 0.0)
     flips = math.floor(n * k * most + 1e-9)
     p_least = min(1.0, 2.0 ** (1 - flips)) if metric == "P" else 0.0
-    certain = n * (least / distributions.normal_quantile(1 - alpha / 2)) ** 2
-    return Lead(high, low, 2.0 * distributions.normal(-z), p_least, certain, bound, alpha)
+    quantile = distributions.normal_quantile(1 - alpha / 2)
+    if metric == "P" and k == 1:
+        ahead, apart = math.ceil(n * least - 1e-9), math.floor(n * bound + 1e-9)
+        return Lead(high, low, _exact(ahead, apart), p_least, _apart(ahead, alpha, quantile) / n, bound, alpha)
+    certain = n * (least / quantile) ** 2
+    return Lead(high, low, max(2.0 * distributions.normal(-z), p_least), p_least, certain, bound, alpha)
+
+
+def _exact(ahead: int, apart: int) -> float:
+    """McNemar's two-sided p with at most ``apart`` points where just one is right, of which one has ``ahead`` more."""
+    more = ahead + (max(apart, ahead) - ahead) // 2
+    return min(1.0, 2.0 * distributions.beta(more, more - ahead + 1, 0.5)) if more else 1.0
+
+
+def _apart(ahead: int, alpha: float, quantile: float) -> int:
+    """The most points where just one is right that leave a lead of ``ahead`` a p of at most alpha; 0 where none do."""
+    # Where the normal law puts it, up to a few.
+    apart = ahead + 2 * max(0, math.floor((((ahead - 1) / quantile) ** 2 - ahead) / 2))
+    while _exact(ahead, apart + 2) <= alpha:
+        apart += 2
+    while apart >= ahead and _exact(ahead, apart) > alpha:
+        apart -= 2
+    return apart if apart >= ahead else 0
 
 
 def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead, float]]:
