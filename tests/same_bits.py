@@ -278,6 +278,10 @@ CASES: dict[str, Callable[[Data], object]] = {
     "metrics.threshold_curve": lambda d: metrics.threshold_curve(d.Y, d.theirs),
     "metrics.best_threshold": lambda d: [metrics.best_threshold(d.Y, d.ours, per=per, at_least=2) for per in ("all", "label")],
     "metrics.cross_fit_sets": lambda d: [metrics.cross_fit_sets(d.Y, d.ours, per=per, at_least=2) for per in ("all", "label")],
+    "metrics.conformal_threshold": lambda d: [
+        metrics.conformal_threshold(d.Y, d.ours, 0.99),
+        metrics.conformal_threshold(d.Y, d.ours, 0.99, of="wrong"),
+    ],
     "metrics.risk_coverage": lambda d: [metrics.risk_coverage(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
     "metrics.aurc": lambda d: [metrics.aurc(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
     "metrics.Confused": lambda d: metrics.Confused(3).update(d.Y, d.ours).table(),

@@ -19,6 +19,7 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.block import Block, blocks
 from xcrepro.core.folds.sums import ratio, run_starts
 from xcrepro.core.kernels import sets as kernel
+from xcrepro.core.metrics.labelwise import EDGES, frequency_bins
 from xcrepro.core.predictions import TopK, empty_places
 
 if TYPE_CHECKING:
@@ -491,3 +492,118 @@ def _risk(Y, top, k: int, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     if not n.size:
         raise ArgumentError("top", "must predict something", "no predictions")
     return scores, n, hits, k if whole else 1
+
+
+def conformal_threshold(
+    Y, top: TopK, level: float, *, of: str = "missed", label_counts=None, edges=EDGES
+) -> float | np.ndarray:
+    """The threshold whose sets keep a promise on other rows: at most ``level`` of the labels are missed, or wrong, on average.
+
+    Conformal risk control (Angelopoulos, Bates, Fisch, Lei and Schuster 2024, theorem 1): with n rows like those to come, the
+    threshold is chosen so that (summed loss + 1) / (n + 1) <= level. The promise needs no assumption about the scores; better
+    scores give smaller sets. It holds on average over rows and over draws of these rows, not for every single row.
+
+    Parameters
+    ----------
+    Y : sparse matrix or array_like, shape (n, L)
+        Truth of rows that had no part in training, or in choosing anything else.
+    top : TopK
+        Their predictions. A label that is not stored counts as missed at any threshold.
+    level : float
+        Above 0 and below 1.
+    of : {"missed", "wrong"}
+        The loss of a row: the share of its relevant labels that its set lacks (1 - recall), over the rows that have one, or
+        the share of its set that is wrong (0 of an empty set), over all rows. The latter is no monotone function of the
+        threshold; its largest value at any higher threshold is, and is controlled in its place.
+    label_counts : array_like of int, shape (L,), optional
+        Training points of each label; only with ``of="missed"``. Given, there is a threshold for each bin of
+        :func:`xcrepro.metrics.binned_macro_f1`, and the promise holds for the labels of each bin, over the rows that have
+        one: a common threshold misses rare labels far more often than frequent ones (Ding, Fermanian and Salmon 2026).
+    edges : sequence of int
+        Of the bins.
+
+    Returns
+    -------
+    float, or ndarray of float64, shape (L,)
+        For :meth:`xcrepro.TopK.above`: the highest that keeps the promise for "missed", the lowest for "wrong". A label in
+        whose bin no row has a relevant label gets minus infinity, which keeps all that is stored of it.
+
+    Raises
+    ------
+    ArgumentError
+        Where the stored places, or so few rows, cannot reach the level; the error names the lowest that they can.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Y = np.eye(4)[[0, 1, 2, 3, 0, 1, 2, 3, 0, 1]]
+    >>> scores = Y * np.linspace(0.1, 1, 10)[:, None] + 0.05
+    >>> top = TopK.from_scores(scores, k=4)
+    >>> round(conformal_threshold(Y, top, 0.3), 2)                        # (2 missed + 1) / 11 <= 0.3
+    0.35
+    >>> 0.05 < conformal_threshold(Y, top, 0.3, of="wrong") < 0.0501      # just above the scores of all wrong labels
+    True
+    """
+    level = real_number("level", level, above=0, below=1)
+    block = _whole(Y, top)
+    check_rows(block.n_rows)
+    if one_of("of", of, ("missed", "wrong")) == "wrong":
+        if label_counts is not None:
+            raise ArgumentError("label_counts", 'goes with of="missed"', "both", "a set is wrong or right as a whole")
+        return _promised(*_wrong(block), block.n_rows, level)
+    row, place = np.nonzero(block.found)
+    scores, labels = top.scores[row, place].astype(np.float64), top.ids[row, place]
+    if label_counts is None:
+        return _kept(scores, 1 / block.truth.sizes[row], int((block.truth.sizes > 0).sum()), level)
+    bins, names = frequency_bins(label_counts, block.n_labels, edges)
+    thresholds = np.full(block.n_labels, -np.inf)
+    true_row = np.repeat(np.arange(block.n_rows), block.truth.sizes)
+    for number, name in enumerate(names):
+        sizes = np.bincount(true_row[bins[block.truth.indices] == number], minlength=block.n_rows)
+        rows, inside = int((sizes > 0).sum()), bins[labels] == number
+        if rows:
+            where = f" for labels with {name} training points"
+            thresholds[bins == number] = _kept(scores[inside], 1 / sizes[row[inside]], rows, level, where)
+    return thresholds
+
+
+def _kept(scores: np.ndarray, weights: np.ndarray, n: int, level: float, where: str = "") -> float:
+    """The highest score at which the missed share of n rows stays within the level; ``weights``: what each hit's miss adds."""
+    order = np.lexsort((weights, scores))
+    scores, weights = scores[order], weights[order]
+    never = n - weights.sum()  # of labels that are not stored
+    risk = (never + np.cumsum(weights) - weights + 1) / (n + 1)  # if all below are missed
+    first = np.searchsorted(scores, scores)  # equal scores are kept together
+    good = np.flatnonzero(risk[first] <= level)
+    if not good.size:
+        _refuse_level(level, (never + 1) / (n + 1), where)
+    return float(scores[good[-1]])
+
+
+def _wrong(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """The scores at which the largest wrong share of a row so far rises, and by how much."""
+    there, depth = block.ids >= 0, np.arange(1, block.ids.shape[1] + 1)
+    share = (there & ~block.found).cumsum(axis=1) / depth
+    after = np.concatenate([block.scores[:, 1:], np.full((block.n_rows, 1), -np.inf, np.float32)], axis=1)
+    share[~there | (after == block.scores)] = 0  # a set ends between two scores
+    largest = np.maximum.accumulate(share, axis=1)
+    rises = np.diff(largest, axis=1, prepend=0)
+    return block.scores[rises > 0].astype(np.float64), rises[rises > 0]
+
+
+def _promised(scores: np.ndarray, rises: np.ndarray, n: int, level: float) -> float:
+    """The lowest score from which on what has risen stays within the level."""
+    if 1 / (n + 1) > level:
+        _refuse_level(level, 1 / (n + 1), f" with {n} rows")
+    order = np.lexsort((rises, scores))[::-1]
+    scores, risk = scores[order], (np.cumsum(rises[order]) + 1) / (n + 1)
+    last = np.searchsorted(-scores, -scores, "right") - 1
+    bad = np.flatnonzero(risk[last] > level)
+    if not bad.size:
+        return float(-np.inf)
+    return float(np.nextafter(np.float32(scores[bad[0]]), np.float32(np.inf)))
+
+
+def _refuse_level(level: float, least: float, where: str) -> None:
+    do = "store more places of each row, give more rows, or ask for less"
+    raise ArgumentError("level", f"must be at least {least:.4f}{where}, the lowest that can be promised", level, do)
