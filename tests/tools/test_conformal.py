@@ -137,7 +137,7 @@ def test_what_cannot_be_promised_is_refused(call, raises):
 
 
 def test_the_thresholds_are_mapies():
-    """Those of MAPIE 1.6.0 (``MultiLabelClassificationController``, crc of recall), which keeps what is above them, on a grid."""
+    """Those of MAPIE 1.6.0 (``MultiLabelClassificationController``, crc of recall), on a grid, keep what is above them."""
     rng = np.random.default_rng(5)
     chance = rng.random((80, 6)) ** 2
     Y = (rng.random((80, 6)) < chance).astype(int)
