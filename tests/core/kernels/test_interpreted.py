@@ -73,6 +73,7 @@ def scores_of(rng: np.random.Generator, n: int, n_labels: int, dtype) -> np.ndar
     scores[rng.random((n, n_labels)) < 0.2] = 0.0
     scores[rng.random((n, n_labels)) < 0.1] = -np.inf
     scores[rng.random((n, n_labels)) < 0.05] = 1e-40
+    scores[0, 0] = 0.5  # no predictions at all are refused
     return scores.astype(dtype)
 
 
