@@ -9,6 +9,9 @@ import hypothesis
 import pytest
 from scipy.sparse import csr_matrix
 
+# Compiled kernels, of which little data would see nothing; tests/core/kernels/test_interpreted.py has the other ones.
+os.environ.setdefault("XCREPRO_INTERPRET", "0")
+
 import xcrepro as xc
 
 ROOT = Path(__file__).resolve().parent.parent

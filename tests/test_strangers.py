@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 
@@ -482,6 +483,30 @@ def test_files_of_trec_as_people_have_them(here, capsys, head, second, tag):
     found, said = value(capsys, "q.txt", "r.run", "-k", "1", "--metrics", "P")
     assert found == {"P@1": 0.5}
     assert "no list of names was given; the 2" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("Two Words", 1), (" two words ", 1), ("two_words", 1), ("other", 0), ("d1", 0)]
+)
+def test_names_that_come_along_and_differ_by_capitals_are_named(here, capsys, name, near):
+    """Without a list of names they count as other labels, so nothing would be right and nobody told why."""
+    lines = [{"labels": ["two words", "d1"]}, {"labels": ["d1"]}]
+    written(q_jsonl="".join(json.dumps(line) + "\n" for line in lines))
+    lines = [{"labels": [name], "scores": [0.5]}, {"labels": ["new"], "scores": [0.5]}]
+    written(p_jsonl="".join(json.dumps(line) + "\n" for line in lines))
+    found, said = value(capsys, "q.jsonl", "p.jsonl", "-k", "1", "--metrics", "P")
+    assert found == {"P@1": 0.5 if name == "d1" else 0.0}
+    told = [line for line in said.splitlines() if "capitals and blanks" in line]
+    assert len(told) == near
+    assert all("1 of the predictions" in line and repr(name) in line and "'two words'" in line for line in told)
+
+
+def test_a_warning_in_the_shell_is_a_line_of_text(here, capsys):
+    written(a_txt="1 3\n2:1 0:1\n")
+    assert main(["convert", "a.txt", "o.npz", "--as", "truth"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("warning: a.txt: 1 row")
+    assert ".py" not in said
 
 
 def test_names_that_come_along_are_counted_up_to_the_number_that_is_given(here, capsys):

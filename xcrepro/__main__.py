@@ -52,11 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _warnings_said() -> Iterator[None]:
-    """Warnings about data as lines of text, and not with the place in our code."""
+    """Warnings to a reader as lines of text, and not with the place in our code."""
     shown = warnings.showwarning
 
     def say(message, category, *rest, **more) -> None:
-        if issubclass(category, DataWarning):
+        if issubclass(category, UserWarning):
             print(f"warning: {in_shell(message)}", file=sys.stderr)
         else:
             shown(message, category, *rest, **more)

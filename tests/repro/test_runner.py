@@ -287,9 +287,18 @@ def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
             stamps.write_at(path, stamps.made(entry, fingerprint, [], []))
     assert path.read_text() == whole
     assert [file.name for file in path.parent.iterdir()] == ["good.json"]
-    for cut in ("", whole[: len(whole) // 2], "[]", "{}"):
+    foreign = [
+        json.dumps(json.loads(whole) | {part: value})
+        for part in ("fingerprint", "inputs", "outputs")
+        for value in ([], None, {"code": 1}, {"needs": {}}, "x")
+        if part == "fingerprint" or not isinstance(value, dict)
+    ]
+    foreign += [
+        json.dumps(json.loads(whole) | {"fingerprint": fingerprint | {part: [1]}}) for part in ("needs", "versions")
+    ]
+    for cut in ("", whole[: len(whole) // 2], "[]", "{}", "[" * 100_000, "\0", *foreign):
         path.write_text(cut)
-        assert reason().startswith("no finished run")
+        assert reason().startswith("no finished run"), cut[:200]
 
 
 def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):

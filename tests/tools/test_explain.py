@@ -329,3 +329,24 @@ def test_the_command(files, capsys):
     assert "Nothing explains 0.7777777" in capsys.readouterr().out
     assert main(["explain", "0.5", *paths, "--csv", "-k", "1"]) in (0, 1)
     assert capsys.readouterr().out.startswith("definition,k,variant,")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lrap_of_scikit_learn_at_full_depth(seed):
+    """With ties, rows without labels and rows of all; where places are missing, all labels beyond them tie at the end."""
+    from sklearn.metrics import label_ranking_average_precision_score
+
+    rng = np.random.default_rng(seed)
+    scores = np.round(rng.random((30, 130)) + 0.01, int(rng.integers(1, 4)))
+    Y = rng.random((30, 130)) < 0.03
+    Y[0], Y[1] = False, True
+    for k in (130, 12):
+        top = TopK.from_scores(scores, k)
+        kept = np.zeros(scores.shape)
+        np.put_along_axis(kept, top.ids.astype(np.int64), top.scores, axis=1)
+        value = label_ranking_average_precision_score(Y, kept)
+        found = explain(f"{value:.6f}", Y, top, metric="LRAP")
+        assert found["agrees"][0] == "rounded"
+        assert "LRAP (scikit-learn)" in f"{found['definition'][0]} {found['same'][0]}"
+        assert found["k"][0] == k
+        assert found["value"][0] == pytest.approx(value, abs=1e-12)

@@ -74,6 +74,8 @@ def versions() -> dict[str, str]:
 
 # ---------------------------------------------------------------- the stamp
 
+_PARTS = "parameters", "sources", "recorded", "versions", "needs"  # of a fingerprint, besides the code
+
 
 @dataclasses.dataclass(frozen=True)
 class Stamp:
@@ -126,11 +128,13 @@ def read(entry: manifest.Entry) -> Stamp | None:
 
 
 def read_at(file: Path) -> Stamp | None:
-    """The stamp in a file; None where there is none that can be read."""
+    """The stamp in a file; None where there is none that can be read, or what is there is of something else."""
     try:
-        return Stamp(**json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
+        found = Stamp(**json.loads(file.read_text(encoding="utf-8")))
+        parts = [found.inputs, found.outputs, *(found.fingerprint[name] for name in _PARTS)]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+    return found if all(isinstance(part, dict) for part in parts) else None
 
 
 def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("definition", "k", "variant", "unit", "value", "difference", "digits", "agrees", "source", "same")
 KS = (1, 2, 3, 4, 5, 10, 20, 50, 100)
-"""The cut-offs that are tried, as far as there are places."""
+"""The cut-offs that are tried, as far as there are places, and all places."""
 MOST_DECIMALS = 9
 """Digits of a value beyond these are not compared: another order of adding up moves them."""
 PROPENSITIES = ((0.55, 1.5), (0.5, 0.4), (0.6, 2.6))
@@ -64,7 +64,7 @@ def explain(
         What it is said to be: a metric by a name that documents print (``"N"``, ``"PSP"``), or with its k, ``"nDCG@3"``. Then
         only what goes by this name is tried, and fewer agree by chance.
     ks : int or sequence of int, optional
-        The cut-offs to try; by default those of :data:`KS` up to ``top.k``.
+        The cut-offs to try; by default those of :data:`KS` up to ``top.k``, and ``top.k``.
     Y_train : sparse matrix or array_like, shape (N, L), optional
         For propensities: counts of train, of test and of both are tried, and N alike. Without it only those of test, which are
         not what propensities are of.
@@ -113,7 +113,7 @@ def explain(
     if truth.n_rows == 0:
         raise ArgumentError("Y", "must have at least one row", "no rows")
     families, only_k = _families(metric)
-    tried = [k for k in KS if k <= top.k] if ks is None else cut_offs(ks).tolist()
+    tried = [*(k for k in KS if k < top.k), top.k] if ks is None else cut_offs(ks).tolist()
     tried = [only_k] if only_k else sorted(tried)
     if max(tried) > top.k:
         raise ArgumentError("ks", f"must not exceed the {top.k} places top holds", max(tried), "keep more places")
@@ -288,6 +288,7 @@ def _candidates(
         yield from _by_rows(reading, ks)
         yield from _by_labels(reading, ks, train)
     yield from _ties_averaged(truth, top, ks)
+    yield from _lrap_of_all_places(truth, top, ks)
     yield from _calibration(truth, top, ks)
     if families is not None and not any(family.startswith("PS") for family in families):
         return
@@ -470,6 +471,21 @@ def _ties_averaged(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidat
     found = evaluate(truth, top, ks, metrics=["P", "R", "nDCG", "nDCG (ideal k)"], ties="expected")
     for name, k, value in found.sort_values("k", kind="stable").itertuples(index=False):
         yield _Candidate(name, int(k), words, value, source)
+
+
+def _lrap_of_all_places(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
+    """scikit-learn's: a tie stands at its last place, as do all labels without a place, and a row without labels has 1."""
+    if top.k not in ks:
+        return
+    found, end = truth.hits(top.ids), np.tile(np.arange(top.k), (len(top), 1))
+    ties = _ties(top)
+    for place in range(top.k - 2, -1, -1):
+        end[:, place] = np.where(ties[:, place], end[:, place + 1], place)
+    above = np.take_along_axis(np.cumsum(found, axis=1), end, axis=1)
+    listed, sizes = (found * (above / (end + 1.0))).sum(axis=1), truth.sizes
+    values = _per_row(listed + (sizes - found.sum(axis=1)) * sizes / top.n_labels, sizes) + (sizes == 0)
+    source = "label_ranking_average_precision_score: ties at their last place, 1 for a row without labels"
+    yield _Candidate("LRAP (scikit-learn)", top.k, _STANDARD, float(values.mean()), source)
 
 
 def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import os
 import struct
 
 import numpy as np
@@ -136,11 +138,23 @@ def test_a_twin_is_named_as_one(twin):
     assert "synthetic twin of Bibtex" in named.text
     assert diagnose.recognise(twin.test.Y_complete, twin).part == "test, complete"
     assert diagnose.recognise(twin.train.Y, twin).part == "train"
-    assert diagnose.recognise(twin.test.Y).name == twin.name  # drawn and compared
+    assert diagnose.recognise(twin.test.Y).text == named.text  # on record
+    assert diagnose.recognise(twin.train.Y_complete).part == "train, complete"
     assert diagnose.recognise(twin.test.Y, twins=False).match == "none"
     assert diagnose.recognise(twin.test.Y[::-1], twin).match == "none"
     with pytest.raises(ArgumentError, match="Dataset"):
         diagnose.recognise(twin.test.Y, "bibtex")
+
+
+def test_twins_on_record_are_those_that_are_drawn():
+    """The smallest, or with LONG=1 all: ``python -m xcrepro.core.data.fingerprints`` writes them anew."""
+    most = fingerprints.MOST_POINTS if os.environ.get("LONG") else 500
+    with fingerprints.TWINS.open(newline="", encoding="utf-8") as file:
+        kept = [fingerprints.KnownTwin(**line) for line in csv.DictReader(file)]
+    drawn = [*fingerprints.twins(most)]
+    names = {line.twin for line in drawn}
+    assert [line for line in kept if line.twin in names] == drawn
+    assert len(names) > 5
 
 
 def test_committed_lines_are_in_order_and_known():

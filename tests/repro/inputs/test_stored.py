@@ -243,3 +243,12 @@ def test_the_first_places_are_the_same_however_many_are_asked_for(name):
     most = model.predict(X, 30)
     for k in (1, 3, 10):
         assert same_bits(model.predict(X, k), most.head(k)), k
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"file\n" + b"x" * 200_000, b"a,b\n1,2\n"])
+def test_an_index_that_cannot_be_read_costs_a_training(project, data, capsys, content):  # noqa: F811
+    (project / stored.FOLDER / stored.INDEX).write_bytes(content)
+    predict(data)
+    assert Counting.fits == 1
+    assert "models are trained" in capsys.readouterr().err
+    assert "models are trained" in stored.describe()

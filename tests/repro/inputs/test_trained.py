@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -180,6 +181,48 @@ def test_what_is_broken_is_made_anew(data, harm, capsys):
     said = capsys.readouterr().err
     assert ("predicted anew" if harm == "predictions" else "trained anew") in said
     assert ".damaged" in said
+
+
+def a_folder_in_its_place(path):
+    path.unlink(missing_ok=True)
+    path.mkdir(parents=True)
+
+
+FOREIGN = {
+    "times that are none": lambda folder: (folder / "training.json").write_text('{"train seconds": "x"}'),
+    "a list of times": lambda folder: (folder / "training.json").write_text("[1]"),
+    "a folder for the times": lambda folder: a_folder_in_its_place(folder / "training.json"),
+    "a folder for the predictions": lambda folder: a_folder_in_its_place(next(folder.glob("top3-*.npz"))),
+    "a file for the model": lambda folder: (shutil.rmtree(folder / "model"), (folder / "model").write_text("")),
+    "a file for the folder": lambda folder: (shutil.rmtree(folder), folder.write_text("")),
+    "a file for all": lambda folder: (shutil.rmtree(folder.parent), folder.parent.write_text("")),
+    "a folder for the lock": lambda folder: a_folder_in_its_place(folder.with_name(f"{folder.name}.lock")),
+}
+
+
+@pytest.mark.parametrize("harm", FOREIGN)
+def test_a_foreign_cache_never_stops_a_run(data, harm, capsys):
+    training = trained.training(Counting(), *data)
+    good = training.predictions(data[0], 3)
+    FOREIGN[harm](training.folder)
+    for k in (3, 2):
+        found = training.predictions(data[0], k)
+        np.testing.assert_array_equal(found.ids, good.head(k).ids)
+        assert "Traceback" not in capsys.readouterr().err
+    assert training._described()["seconds"] >= 0
+
+
+def test_half_a_training_of_another_is_set_aside(data, monkeypatch, capsys):
+    X, Y = data
+    for trees in (1, 2):
+        job = trained.training(PLT(trees=trees), X, Y)
+        job.folder.mkdir(parents=True)
+        PLT(trees=3 - trees).fit(X, Y, checkpoint=job.folder / "unfinished")
+        good = PLT(trees=trees).fit(X, Y).predict(X, 3)
+        assert same_bits(job.predictions(X, 3), good)
+        assert "trained anew" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="relevant label"):  # the training's own fault is said as it was
+        trained.training(PLT(trees=1), X, csr_matrix(Y.shape)).predictions(X)
 
 
 def test_a_failed_training_leaves_nothing(data):

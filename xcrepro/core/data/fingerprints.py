@@ -9,11 +9,12 @@ from __future__ import annotations
 import csv
 import functools
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from xcrepro.core.arguments import one_of
 from xcrepro.core.data import registry
@@ -26,10 +27,12 @@ from xcrepro.core.truth import Truth, as_truth
 
 TABLE = Path(registry.__file__).parent / "catalogue" / "fingerprints.csv"
 PARTS = ("train", "test", "all")
+TWINS = Path(registry.__file__).parent / "catalogue" / "twins.csv"
+"""Fingerprints of twins; ``python -m xcrepro.core.data.fingerprints`` writes them anew, in some minutes."""
 SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
-"""Scales at which a twin is drawn to be compared."""
+"""Scales of the twins on record."""
 MOST_POINTS = 20_000
-"""Train points of a twin that is drawn to be compared, at most: a second or two."""
+"""Train points of a twin on record, at most."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +132,15 @@ def write(lines: Iterable[Known]) -> Path:
     lines = list(lines)
     where, contents = {(k.dataset, k.part, k.split) for k in lines}, {k.fingerprint for k in lines}
     kept = [k for k in table() if (k.dataset, k.part, k.split) not in where and k.fingerprint not in contents]
-    with atomic_path(TABLE) as part, part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [f.name for f in fields(Known)], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(map(asdict, sorted(kept + lines, key=_place)))
+    _write(TABLE, Known, sorted(kept + lines, key=_place))
     return TABLE
+
+
+def _write(path: Path, kind: type, lines: Iterable) -> None:
+    with atomic_path(path) as part, part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [f.name for f in fields(kind)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(asdict, lines))
 
 
 def _place(line: Known) -> tuple:
@@ -151,8 +158,7 @@ def recognise(Y, dataset: Dataset | None = None, *, twins: bool = True) -> Recog
     dataset : Dataset, optional
         A loaded dataset or a twin: its own splits are compared first.
     twins : bool
-        Draw the twins (seed 0) that have as many test points, where they are small, and compare: a second or two, and only
-        where the number of points is that of one.
+        Is it that of a twin, too? The small ones of seed 0 are on record.
 
     Examples
     --------
@@ -167,27 +173,30 @@ def recognise(Y, dataset: Dataset | None = None, *, twins: bool = True) -> Recog
     mark = fingerprint(truth)
     found = _own(truth, mark, dataset) if dataset is not None else None
     found = found or _on_record(truth, mark)
-    if found is None and twins:
-        found = _drawn(truth, mark)
+    if found is None and twins and (line := known_twins().get(mark)):
+        found = _twin(line.twin, registry.get(line.dataset), line.part, mark)
     return found or _by_shape(truth, mark)
 
 
 def _own(truth: Truth, mark: str, ds: Dataset) -> Recognised | None:
     if not isinstance(ds, Dataset):
         raise ArgumentError("dataset", "must be a Dataset", type(ds).__name__, "xc.load and xc.twin give one")
-    synthetic = isinstance(ds, Twin)
-    parts = {"test": ds.test.Y, "train": ds.train.Y}
-    if synthetic:
-        parts |= {"test, complete": ds.test.Y_complete, "train, complete": ds.train.Y_complete}
-    for part, Y in parts.items():
+    for part, Y in _parts(ds).items():
         if Y.shape == (truth.n_rows, truth.n_labels) and fingerprint(Y) == mark:
-            return _twin(ds, part, mark) if synthetic else _real(ds, part, mark)
+            return _twin(ds.name, ds.entry, part, mark) if isinstance(ds, Twin) else _real(ds, part, mark)
     return None
 
 
-def _twin(ds: Twin, part: str, mark: str) -> Recognised:
-    text = f"{_called(part)} of {ds.name}, a synthetic twin of {ds.entry.printed_name}: no printed result is about it"
-    return Recognised(ds.name, part, "exact", True, text, mark)
+def _parts(ds: Dataset) -> dict[str, csr_matrix]:
+    parts = {"test": ds.test.Y, "train": ds.train.Y}
+    if isinstance(ds, Twin):
+        parts |= {"test, complete": ds.test.Y_complete, "train, complete": ds.train.Y_complete}
+    return parts
+
+
+def _twin(name: str, entry: registry.Entry, part: str, mark: str) -> Recognised:
+    text = f"{_called(part)} of {name}, a synthetic twin of {entry.printed_name}: no printed result is about it"
+    return Recognised(name, part, "exact", True, text, mark)
 
 
 def _real(ds: Dataset, part: str, mark: str) -> Recognised:
@@ -223,25 +232,35 @@ def _on_record(truth: Truth, mark: str) -> Recognised | None:
     return None
 
 
-@functools.lru_cache(maxsize=1)
-def _draw(name: str, scale: float) -> Dataset:
-    """The last one stays: whoever asks twice about one truth waits once."""
-    return twin(name, scale)
+@dataclass(frozen=True)
+class KnownTwin:
+    """One truth of a twin on record: a line of the table of twins."""
+
+    dataset: str
+    twin: str
+    part: str
+    fingerprint: str
 
 
-def _drawn(truth: Truth, mark: str) -> Recognised | None:
+def twins(most_points: int = MOST_POINTS) -> Iterator[KnownTwin]:
+    """Draw the twins that belong on record, or the smaller ones of these."""
     for entry in registry.package().values():
-        if not (entry.n_test and entry.n_train and entry.n_labels) or truth.n_labels > 4 * entry.n_labels:
-            continue
-        for scale in SCALES:
-            if max(50, round(entry.n_test * scale)) == truth.n_rows and entry.n_train * scale <= MOST_POINTS:
-                try:
-                    ds = _draw(entry.name, scale)
-                except ArgumentError:  # too little is known of the dataset
-                    continue
-                if found := _own(truth, mark, ds):
-                    return found
-    return None
+        for scale in SCALES if entry.n_train and entry.n_test and entry.n_labels else ():
+            if entry.n_train * scale > most_points:
+                continue
+            try:
+                ds = twin(entry.name, scale)
+            except ArgumentError:  # too little is known of the dataset
+                continue
+            for part, Y in _parts(ds).items():
+                yield KnownTwin(entry.name, ds.name, part, fingerprint(Y))
+
+
+@functools.cache
+def known_twins() -> dict[str, KnownTwin]:
+    """The twins on record by fingerprint; of two with the same content the first."""
+    with TWINS.open(newline="", encoding="utf-8") as file:
+        return {line["fingerprint"]: KnownTwin(**line) for line in reversed([*csv.DictReader(file)])}
 
 
 def _by_shape(truth: Truth, mark: str) -> Recognised:
@@ -313,3 +332,7 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 def of_dataset(ds: Dataset, split: str = "") -> Sequence[Known]:
     """The lines of the table for both splits of a dataset that was loaded."""
     return [known(ds.name, part, Y, split) for part, Y in (("train", ds.train.Y), ("test", ds.test.Y))]
+
+
+if __name__ == "__main__":
+    _write(TWINS, KnownTwin, twins())

@@ -266,9 +266,10 @@ class Room:
 def parse_piece(buffer: bytearray, end: int, layout: Layout, room: Room) -> Piece:
     """Parse the lines ``buffer[:end]``."""
     room.make(end)
-    text, out, used = np.frombuffer(buffer, np.uint8), room.out, room.used
+    text, out = np.frombuffer(buffer, np.uint8, end + parse.PADDING), room.out
+    free = slice(room.used, room.used + end // 4 + 1)
     about = layout.labels is not None, layout.labels or 0, layout.first_label, layout.ids, layout.first_id
-    into = room.labels, room.label_lens, room.ids[used:], room.values[used:], room.lens, room.odd, out
+    into = room.labels, room.label_lens, room.ids[free], room.values[free], room.lens, room.odd, out
     parse.parse_block(text, end, *about, *into)
     n_rows, n_labels, n_entries = int(out[parse.ROWS]), int(out[parse.LABELS]), int(out[parse.ENTRIES])
     ids, values = room.take(n_entries)

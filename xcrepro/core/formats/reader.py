@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import formats
+from xcrepro.core.data.lines import shown
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
@@ -169,7 +170,7 @@ def _finished(found: Inputs, Y, index: Index, exclude, named: set[int], truth_le
     found.label_names = index.all_names()
     found.row_ids = tuple(index.row_text(row) for row in range(Y.shape[0])) if index.has_row_ids else ()
     found.exclude = exclude
-    found.lines = _said_of_labels(found, index, truth_left)
+    found.lines = _said_of_labels(found, index, truth_left, Y.shape[1])
     if index.judged_only:
         judged = np.diff(found.truth.indptr) > 0
         if named:
@@ -201,13 +202,21 @@ def _keep(found: Inputs, rows: np.ndarray) -> None:
         found.exclude = (np.cumsum(rows) - 1)[of][inside], labels[inside]
 
 
-def _said_of_labels(found: Inputs, index: Index, truth_left: dict[str, int]) -> list[str]:
+def _said_of_labels(found: Inputs, index: Index, truth_left: dict[str, int], of_truth: int) -> list[str]:
     lines = []
     if index.learns_labels and index.more:
         lines.append(
             f"labels: no list of names was given; the {len(index.more):,} of these files were taken as they come, and averages "
             "over labels are over these"
         )
+        names = [*index.more]
+        truths = LabelNames(tuple(names[:of_truth]))
+        if near := {name: text for name in names[of_truth:] if (text := truths.near(name))}:
+            name, text = next(iter(near.items()))
+            lines.append(
+                f"labels: {len(near):,} of the predictions differ from one of the truth by capitals and blanks alone and count "
+                f"as others, as {shown(name)} and {shown(text)}: write them alike"
+            )
     predicted = {name: count - truth_left.get(name, 0) for name, count in index.left_out.items()}
     predicted = {name: count for name, count in predicted.items() if count}
     became = "left out" if index.unknown == "drop" else "counted as labels of their own"

@@ -13,12 +13,16 @@ import hashlib
 import os
 import pickle
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numba
+import numpy as np
 from numba.core import caching, event
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+
+from xcrepro.core.kernels import interpreted
 
 _SHARED = tuple(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "elementary", "random", "tiles"))
 
@@ -74,6 +78,13 @@ def kernel(function: Callable | None = None, **options) -> Callable:
     """``numba.njit``, without the interpreter's lock, cached in the folder of this content of the kernel's file."""
     if function is None:
         return functools.partial(kernel, **options)
+    made = _compiling(function, options)
+    if interpreted.can_be(function) and isinstance(made, CPUDispatcher):
+        made.__class__ = OnceItPays
+    return made
+
+
+def _compiling(function: Callable, options: dict) -> Callable:
     if home() is None:
         return numba.njit(nogil=True, **options)(function)
     # Numba chooses the folder when caching is enabled, from settings that are all code's: so they are put back at once.
@@ -96,6 +107,42 @@ def kernel(function: Callable | None = None, **options) -> Callable:
     return made
 
 
+class OnceItPays(CPUDispatcher):
+    """A kernel that is interpreted where it is not compiled yet and would take longer to compile than to interpret."""
+
+    given = 0  # numbers so far
+    unkept = False  # is it known to be missing in the cache?
+
+    def _compile_for_args(self, *args):
+        """The function to call: where numba has none for arguments of these types, it asks here."""
+        self.given += sum(array.size for array in args if isinstance(array, np.ndarray))
+        if self.given > interpreted.MOST:
+            return super()._compile_for_args(*args)
+        return self._kept(args) or self.interpreted
+
+    def _kept(self, args: tuple) -> Callable | None:
+        """What the cache has, which is as quick to load as to interpret."""
+        if self.unkept or not isinstance(self._cache, _Forgiving):
+            return None
+        with global_compiler_lock:
+            self._cache.misses_end = True
+            try:
+                return super()._compile_for_args(*args)
+            except _Missing:
+                self.unkept = True
+                return None
+            finally:
+                self._cache.misses_end = False
+
+    @functools.cached_property
+    def interpreted(self) -> Callable:
+        return interpreted.interpreted(self.py_func)
+
+
+class _Missing(Exception):
+    """A kernel is not in the cache."""
+
+
 class _Sealed(caching.IndexDataCacheFile):
     """Numba's files of one kernel, each with a digest before it: code that was cut or changed would end the process."""
 
@@ -115,6 +162,8 @@ class _Sealed(caching.IndexDataCacheFile):
 class _Forgiving:
     """A kernel's cache in which what cannot be read is a miss, and what cannot be kept is not kept."""
 
+    misses_end = False  # is a miss _Missing, instead of None, upon which numba compiles?
+
     def __init__(self, cache) -> None:
         self._cache = cache
         if type(getattr(cache, "_cache_file", None)) is caching.IndexDataCacheFile:
@@ -124,6 +173,12 @@ class _Forgiving:
         return getattr(self._cache, name)
 
     def load_overload(self, *key):
+        found = self._load(*key)
+        if found is None and self.misses_end:
+            raise _Missing
+        return found
+
+    def _load(self, *key):
         try:
             return self._cache.load_overload(*key)
         except Exception as error:  # an emptied, cut or foreign file can be wrong in any way
@@ -153,30 +208,18 @@ def _not_kept(error: Exception) -> None:
     _say("unkept", f"compiled kernels cannot be kept ({error}): every new process compiles them again")
 
 
-_PATIENCE = 3.0  # seconds of compiling after which who reads a pipe, or a notebook, is told
-
-
-class _Compiling(event.Listener):
-    """Says once why the first call takes so long: at a terminal at once, elsewhere if it does take long."""
-
-    def __init__(self) -> None:
-        self.since, self.depth, self.spent = 0.0, 0, 0.0
+class _Told(event.Listener):
+    """Says once why the first call takes so long."""
 
     def on_start(self, happened: event.Event) -> None:
-        if not happened.data["dispatcher"].py_func.__module__.startswith(_OURS):
-            return
-        if self.spent > _PATIENCE or (sys.stderr is not None and sys.stderr.isatty()):
-            text = (
+        if happened.data["dispatcher"].py_func.__module__.startswith(_OURS):
+            does = (
                 "compiling what this call needs, once; it may take ten seconds and more, and later calls start at once"
             )
-            _say("compiling", text)
-        self.since = time.perf_counter() if not self.depth else self.since
-        self.depth += 1
+            _say("compiling", does)
 
     def on_end(self, happened: event.Event) -> None:
-        if happened.data["dispatcher"].py_func.__module__.startswith(_OURS):
-            self.depth -= 1
-            self.spent += 0.0 if self.depth else time.perf_counter() - self.since
+        pass
 
 
-event.register("numba:compile", _Compiling())
+event.register("numba:compile", _Told())

@@ -79,7 +79,11 @@ def read_index(path: Path) -> list[Entry]:
     if not path.is_file():
         return []
     found = []
-    for number, row in enumerate(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))), 2):
+    try:
+        rows = [*csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(path, str(error), "text of UTF-8, in CSV", do="make train writes it anew") from None
+    for number, row in enumerate(rows, 2):
         try:
             found.append(Entry(**{name: kind(row[name]) for name, kind in _TYPES.items()}))
         except (KeyError, TypeError, ValueError) as error:
@@ -146,7 +150,10 @@ def _say_once(text: str) -> None:
 
 def describe() -> str:
     """From which predictions figures are made, and how to make these: for the end of a run of all notebooks."""
-    entries = _entries()
+    try:
+        entries = _entries()
+    except (OSError, DataError) as error:
+        return f"{error}: models are trained"
     open_ = sum(entry.code != entry.confirmed for entry in entries)
     doubt = f", {open_} of them not made again since their code was edited" if open_ else ""
     return f"made from {len(entries)} stored predictions of trained models in {FOLDER}{doubt}; `make train` trains them anew"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import hashlib
 import importlib.metadata
 import inspect
@@ -26,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from xcrepro.core import extras, paths
-from xcrepro.core.errors import DataError, system_fault
+from xcrepro.core.errors import ArgumentError, DataError, system_fault
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.models import base
@@ -80,14 +79,14 @@ class Training:
             if path.is_file():
                 try:
                     return TopK.load(path)
-                except DataError as error:
+                except (OSError, DataError) as error:
                     _set_aside(path, error, "predicted", writable)
             model = self._model(writable)
             start = time.perf_counter()
             top = model.predict(features, k)
             seconds = time.perf_counter() - start
             if writable:
-                with _kept_where_there_is_room():
+                with _kept_if_possible():
                     top.save(path)
                     self._note({"predicted points": len(top), "predict seconds": seconds})
             return top
@@ -104,7 +103,8 @@ class Training:
             found = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        seconds = found.get("train seconds", 0.0) if isinstance(found, dict) else None
+        return found if isinstance(seconds, int | float) else {}
 
     def _described(self) -> dict:
         """What the index of stored predictions says of it."""
@@ -129,10 +129,10 @@ class Training:
 
     def _model(self, writable: bool) -> Model:
         stored = self.folder / "model"
-        if stored.is_dir():
+        if stored.exists():
             try:
                 return base.load(stored)
-            except DataError as error:
+            except (OSError, DataError) as error:
                 _set_aside(self.folder, error, "trained", writable)
         shape = f"{self.truth.n_rows:,} points, {self.truth.n_labels:,} labels"
         print(f"training {self.prototype!r} on {shape}", file=sys.stderr, flush=True)
@@ -152,7 +152,7 @@ class Training:
             )
             return model
         about = {"model": repr(self.prototype), "points": self.truth.n_rows, "labels": self.truth.n_labels}
-        with _kept_where_there_is_room():
+        with _kept_if_possible():
             for half in self.folder.glob(f".{stored.name}.*"):  # of a process that was killed while it wrote
                 shutil.rmtree(half)
             model.save(stored)
@@ -164,7 +164,9 @@ class Training:
         """Train, going on from what an earlier process left; where that is damaged, from the beginning."""
         try:
             model.fit(self.X, self.truth, checkpoint=folder, **self.further)
-        except DataError as error:
+        except (OSError, DataError, ArgumentError) as error:
+            if not folder.exists():  # the training's own
+                raise
             _set_aside(folder, error, "trained", True)
             model.fit(self.X, self.truth, checkpoint=folder, **self.further)
 
@@ -205,9 +207,7 @@ def _locked(folder: Path) -> Iterator[bool]:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
-    except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise
+    except OSError:
         yield False
         return
     try:
@@ -217,24 +217,23 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def _kept_where_there_is_room() -> Iterator[None]:
-    """What was trained or predicted is used also where a full disk does not take it."""
+def _kept_if_possible() -> Iterator[None]:
+    """What was trained or predicted is used also where the cache does not take it."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise
         print(f"it is not kept: {system_fault(error)}", file=sys.stderr, flush=True)
 
 
-def _set_aside(path: Path, error: DataError, done: str, writable: bool) -> None:
+def _set_aside(path: Path, error: Exception, done: str, writable: bool) -> None:
     """Say what is damaged in the cache, and move it out of the way, in the place of what was moved there before."""
     where = path.with_name(f"{path.name}.damaged")
-    if writable:
-        if where.is_dir():
-            shutil.rmtree(where)
-        os.replace(path, where)
     print(f"{error}: it is {done} anew{f', and kept as {where}' if writable else ''}", file=sys.stderr, flush=True)
+    if writable:
+        with _kept_if_possible():
+            if where.is_dir():
+                shutil.rmtree(where)
+            os.replace(path, where)
 
 
 def _content(*arrays: np.ndarray) -> str:

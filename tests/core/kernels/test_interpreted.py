@@ -1,0 +1,283 @@
+"""Kernels that are interpreted have the bits that they have compiled, and a first call on little data compiles nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numba.core.registry import CPUDispatcher
+from scipy.sparse import csr_matrix
+
+import xcrepro as xc
+from xcrepro.core import arithmetic, kernels
+from xcrepro.core.data.read import read_labels, read_sparse
+from xcrepro.core.errors import XCError
+from xcrepro.core.folds.block import Block
+from xcrepro.core.folds.labels import LabelCounts
+from xcrepro.core.folds.sums import ExactSums
+from xcrepro.core.kernels import elementary, interpreted
+
+HARD = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e300, 1.7e308, np.inf, -np.inf, np.nan, 710.0, -746.0, 1.0 + 2**-52]
+
+
+def same(one, other) -> bool:
+    """Of one kind, and the same bits."""
+    if isinstance(one, tuple):
+        return type(other) is tuple and len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.ndarray):
+        return type(other) is np.ndarray and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    return type(one) is type(other) and np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+def copies(args: tuple) -> list:
+    return [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+@contextlib.contextmanager
+def both_ways():
+    """Every kernel that can be interpreted runs so, too, each time; yields the names of those that ran."""
+    ran = set()
+
+    def call(self, *args):
+        given = copies(args)
+        found = self.interpreted(*given)
+        wanted = CPUDispatcher.__call__(self, *args)
+        assert same(wanted, found), self.py_func
+        assert all(map(same, args, given)), self.py_func
+        ran.add(f"{self.py_func.__module__.rpartition('.')[2]}.{self.py_func.__name__}")
+        return wanted
+
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setenv("XCREPRO_THREADS", "1")  # what one thread writes would be in another's copy
+        patch.setattr(kernels.OnceItPays, "__call__", call, raising=False)
+        warnings.simplefilter("error", RuntimeWarning)
+        yield ran
+
+
+def truth_of(rng: np.random.Generator, n: int, n_labels: int, index=np.int32, value=np.float32) -> csr_matrix:
+    Y = csr_matrix((rng.random((n, n_labels)) < rng.choice([0.02, 0.2, 0.6])).astype(value))
+    return csr_matrix((Y.data, Y.indices.astype(index), Y.indptr.astype(index)), Y.shape)
+
+
+def scores_of(rng: np.random.Generator, n: int, n_labels: int, dtype) -> np.ndarray:
+    """With ties, with places that are absent, and now and then beyond what float32 has as normal numbers."""
+    scores = np.round(rng.random((n, n_labels)), int(rng.integers(1, 9)))
+    scores[rng.random((n, n_labels)) < 0.2] = 0.0
+    scores[rng.random((n, n_labels)) < 0.1] = -np.inf
+    scores[rng.random((n, n_labels)) < 0.05] = 1e-40
+    scores[0, 0] = 0.5  # no predictions at all are refused
+    return scores.astype(dtype)
+
+
+WHOLE = st.integers(0, 2**32 - 1)
+
+
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+@given(WHOLE, st.integers(1, 12), st.integers(1, 20), st.integers(1, 8), st.sampled_from([np.int32, np.int64]),
+       st.sampled_from([np.float16, np.float32, np.float64]))  # fmt: skip
+def test_what_evaluate_computes(seed, n, n_labels, k, index, dtype):
+    rng = np.random.default_rng(seed)
+    Y, scores = truth_of(rng, n, n_labels, index), scores_of(rng, n, n_labels, dtype)
+    k, weights = min(k, n_labels), rng.exponential(3.0, n_labels) ** rng.integers(1, 30)
+    ks = sorted({1, (k + 1) // 2, k})
+    with both_ways():
+        dense = xc.TopK.from_scores(scores, k)
+        stored = csr_matrix(np.where(np.isfinite(scores), scores, 0).astype(np.promote_types(dtype, np.float32)))
+        shuffled = csr_matrix(stored[:, ::-1])
+        xc.TopK.from_scores(shuffled, k)
+        xc.evaluate(Y, dense, ks, inverse_propensity=weights, label_counts=rng.integers(1, 2**31 - 1, n_labels))
+        every = xc.TopK.from_scores(scores, n_labels)
+        chance = xc.TopK(every.ids, np.where(every.ids < 0, -np.inf, np.clip(every.scores, 0, 1)), n_labels)
+        for ties in ("bounds", "expected"):
+            xc.evaluate(Y, chance, ks, metrics=["P", "nDCG", "PSP"], inverse_propensity=weights, ties=ties)
+        xc.metrics.calibration_table(Y, chance, k)
+        chance.above(0.5), chance.above(rng.random(n_labels).astype(np.float32))
+
+
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.lists(st.one_of(st.sampled_from(HARD), st.floats()), min_size=3, max_size=3), max_size=12))
+def test_sums_of_numbers_of_any_size(rows):
+    values = np.array(rows, np.float64).reshape(-1, 3)
+    with both_ways(), contextlib.suppress(XCError):  # infinity, NaN
+        sums = ExactSums((3,))
+        sums.add_rows(values)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.one_of(st.sampled_from(HARD), st.floats()), max_size=20))
+def test_elementary_functions(values):
+    with both_ways():
+        for name in ("exp", "log", "log1p", "log2", "expm1", "sigmoid", "softplus"):
+            getattr(arithmetic, name)(np.array(values, np.float64))
+
+
+NUMBER = st.one_of(
+    st.from_regex(r"\A[+-]?[0-9]{0,25}\.?[0-9]{0,25}(e[+-]?[0-9]{1,6})?\Z"),
+    st.sampled_from(
+        [
+            "9223372036854775807",
+            "9223372036854775808",
+            "922337203685477580.7e1",
+            "1e-45",
+            "3.4e38",
+            "3.5e38",
+            "-0",
+            "nan",
+        ]
+    ),
+    st.floats(width=32).map(repr),
+)
+ENTRY = st.tuples(st.one_of(st.integers(0, 30), st.integers(2**31 - 3, 2**70)), NUMBER).map(lambda e: f"{e[0]}:{e[1]}")
+ENDS = st.sampled_from(["", " ", "\t", " #", "\r", "x"])
+LINE = st.tuples(st.lists(st.integers(0, 12), max_size=4), st.lists(ENTRY, max_size=4), ENDS)
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(st.lists(LINE, max_size=6))
+def test_text_that_is_read(tmp_path_factory, lines):
+    body = [f"{','.join(map(str, labels))} {' '.join(entries)}{end}" for labels, entries, end in lines]
+    path = tmp_path_factory.getbasetemp() / "interpreted.txt"
+    with both_ways(), warnings.catch_warnings(action="ignore", category=UserWarning):
+        for head, read in (
+            (f"{len(lines)} 30 13", xc.read_xc),
+            (f"{len(lines)} 30", read_sparse),
+            (f"{len(lines)} 30", read_labels),
+        ):
+            path.write_text("\n".join([head, *body]) + "\n", newline="")
+            with contextlib.suppress(XCError):
+                read(path)
+
+
+def test_every_kernel_has_been_compared(tmp_path):
+    """And those of larger numbers: ids beyond what a byte for each could hold, counts that are added in ranges."""
+    rng = np.random.default_rng(7)
+    Y, scores = truth_of(rng, 60, 40), rng.random((60, 40)).astype(np.float32)
+    top, wide = xc.TopK.from_scores(scores, 5), 2**31 - 1
+    number = rng.permutation(wide - 1 - np.arange(40)).astype(np.int32)
+    far = csr_matrix((rng.random(40).astype(np.float32), number, [0, 40]), (1, wide))
+    with both_ways() as ran:
+        xc.TopK.from_scores(far, 5)
+        xc.TopK.from_ids(np.array([[wide - 1, 3], [2, -1]], np.int32), n_labels=wide)
+        xc.evaluate(Y, top, (1, 3, 5), inverse_propensity=np.linspace(1, 9, 40), label_counts=np.arange(40) + 1)
+        xc.metrics.macro_f1(Y, top)
+        xc.metrics.reachable(Y)
+        xc.metrics.paired_bootstrap(Y, top, top, metrics=("P", "macro-F1", "ECE"), samples=20)
+        xc.metrics.marginal_ece(csr_matrix(scores), Y)
+        xc.metrics.cross_fit_sets(Y, top, per="label", folds=2)
+        xc.metrics.ndcg(csr_matrix(Y * 2), top, gains="linear")
+        xc.metrics.confused_labels(Y, top)
+        xc.metrics.psp(Y, top, 5, inverse_propensity=np.linspace(1, 9, 40))
+        xc.evaluate(Y, xc.TopK.from_scores(np.round(scores, 1), 40), (1, 5), metrics=["P", "nDCG"], ties="bounds")
+        xc.State((1, 5), metrics=["P", "nDCG"], samples=3).update(Y, top, first_row=0)
+        xc.metrics.aurc(Y, top)
+        xc.metrics.best_threshold(Y, top)
+        for n_labels, n in ((40, 60), (40_000, 60)):  # a table, and lists
+            few, kept = (
+                csr_matrix((Y.data, Y.indices, Y.indptr), (60, n_labels)),
+                xc.TopK(top.ids, top.scores, n_labels),
+            )
+            weights = rng.integers(0, 2**40, n)
+            counts = [LabelCounts(n_labels, (1, 3)).add(Block(few, kept, 3), weights) for _ in range(2)]
+            counts[0].arrays()
+            found = counts[0].merge(counts[1])
+            found.hit_labels(), found.arrays(), found.tables(), found.first_ks(), found.predicted(np.arange(3))
+        path = tmp_path / "a.txt"
+        path.write_text("2 3\n2:1 0:0.25\n1:1\n")
+        with pytest.warns(UserWarning, match="out of order"):
+            read_sparse(path)
+        for name in ("exp", "log", "log1p", "log2", "expm1", "sigmoid", "softplus"):
+            getattr(arithmetic, name)(scores)
+    wanted = {
+        f"{file}.{name}"
+        for file in interpreted.FILES
+        for name, kernel in vars(importlib.import_module(f"xcrepro.core.kernels.{file}")).items()
+        if isinstance(kernel, kernels.OnceItPays)
+        and not name.startswith("_")
+        and kernel.py_func.__module__.endswith(file)
+    }
+    within = {f"elementary.{name}" for name in elementary.ERRORS}  # what others call
+    assert sorted(wanted - ran - within) == []
+
+
+def test_arithmetic_of_float32_is_always_compiled():
+    """The interpreter would take its steps in float64."""
+    for name in ("exp32", "tanh32", "sigmoid32", "exps32", "tanhs32", "sigmoids32", "_power_of_two32"):
+        assert not isinstance(getattr(elementary, name), kernels.OnceItPays), name
+
+
+# ---------------------------------------------------------------------- in a process of its own
+
+FIRST = """
+import sys
+import numpy as np
+from numba.core import event
+from scipy.sparse import csr_matrix
+
+class Seen(event.Listener):
+    def on_start(self, happened):
+        compiled.append(happened.data["dispatcher"].py_func.__qualname__)
+    def on_end(self, happened):
+        pass
+
+compiled = []
+event.register("numba:compile", Seen())
+import xcrepro as xc
+n = int(sys.argv[1])
+scores = np.random.default_rng(0).random((n, 40)).astype(np.float32)
+truth = csr_matrix(scores > 0.9)
+table = xc.evaluate(truth, xc.TopK.from_scores(scores, 5), label_counts=np.arange(1, 41))
+from xcrepro.core.kernels import ranking
+print(len(compiled), len(ranking.rows.overloads), table["value"].sum().hex())
+"""
+
+
+def first_call(cache, n: int, **variables) -> tuple[int, int, str, str]:
+    """How many functions a process compiled; how many kernels of ``ranking.rows`` it has; what it found, and said."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("XCREPRO_INTERPRET", "NUMBA_CACHE_DIR")}
+    environment = {**kept, "XDG_CACHE_HOME": str(cache), **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST, str(n)], env=environment, capture_output=True, text=True, check=True
+    )
+    compiled, rows, value = done.stdout.split()
+    return int(compiled), int(rows), value, done.stderr
+
+
+def test_little_data_compiles_nothing_and_has_the_same_value(tmp_path):
+    compiled, rows, value, said = first_call(tmp_path, 300)
+    assert (compiled, rows, said) == (0, 0, "")
+    assert not [*tmp_path.rglob("*.nbc")]
+    compiled, rows, wanted, said = first_call(tmp_path, 300, XCREPRO_INTERPRET="0")
+    assert compiled > 0
+    assert rows == 1
+    assert value == wanted
+    assert said.count("compiling") == 1  # a pipe's reader is told as well
+    assert first_call(tmp_path, 300) == (0, 1, wanted, "")  # what is kept is loaded
+
+
+def test_much_data_is_compiled(tmp_path):
+    compiled, rows, _, said = first_call(tmp_path, 20_000)
+    assert compiled > 0
+    assert rows == 1
+    assert said.count("compiling") == 1
+
+
+def test_many_calls_on_little_data_are_compiled_in_the_end(monkeypatch):
+    """Each kernel is interpreted so long as compiling it would take longer."""
+    from xcrepro.core.kernels import exact
+
+    made = kernels.kernel(exact.add.py_func)
+    monkeypatch.setattr(made, "unkept", True)
+    monkeypatch.setattr(interpreted, "MOST", 100)
+    values, sums = np.ones((10, 2)), np.zeros((2, 2), np.int64)
+    for call in range(4):  # 26 numbers each
+        assert made(values, 10, np.zeros(2, np.int64), *sums) == exact.DONE
+        assert len(made.overloads) == (call == 3)
+    assert (sums[0] == 40 * 2**40).all()
