@@ -172,7 +172,10 @@ def _belongs(pid: int, processes: Mapping[int, list]) -> str:
 def _compiled(trace: Path) -> float:
     """Seconds of the outermost passes of numba's compiler in its log of a process."""
     found, depth, began = 0.0, defaultdict(int), {}
-    for event in json.loads(trace.read_text()):
+    text = trace.read_text()
+    if not text.endswith("]"):  # the process was ended while it wrote: the events before that
+        text = text[: text.rfind("}, {") + 1] + "]"
+    for event in json.loads(text) if text != "]" else ():
         if event["cat"] == "numba:run_pass":
             thread = event["tid"]
             if event["ph"] == "B":
