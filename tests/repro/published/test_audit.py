@@ -725,7 +725,7 @@ def seen_of(number: int) -> dict[str, int]:
 
 
 def test_the_share_of_slips_that_the_audit_sees():
-    large, small = np.split([*seen_of(5).values()], 2)
+    large, small = np.split(np.array([*seen_of(5).values()]), 2)
     assert large.min() >= 2
     assert large.sum() >= 10
     assert small.sum() <= 9
