@@ -173,6 +173,7 @@ def _steps(folder: Path) -> Iterator[tuple[str, Callable[[], object]]]:
         lambda: (
             xc.decide.weighted(dense, 5, weights),
             xc.decide.expected_coverage(dense, xc.decide.greedy_coverage(dense, 5, passes=2), 5),
+            xc.decide.expected_utility(dense, top, "macro-F1", exact=True),
         ),
     )
     graded = csr_matrix(truth * 2)

@@ -238,7 +238,10 @@ CASES: dict[str, Callable[[Data], object]] = {
     "decide.maximise": lambda d: [
         decide.maximise(d.eta, 5, mix) for mix in ("0.5 P + 0.5 macro-F1", "0.5 macro-P + 0.5 coverage", "macro-R")
     ],
-    "decide.expected_utility": lambda d: decide.expected_utility(d.eta, d.ours, "0.5 macro-P + 0.5 coverage"),
+    "decide.expected_utility": lambda d: [
+        decide.expected_utility(d.eta, d.ours, "0.5 macro-P + 0.5 coverage"),
+        decide.expected_utility(d.eta, d.ours, "0.5 macro-R + 0.5 macro-F1", exact=True),
+    ],
     "decide.randomised": lambda d: [
         (rule := decide.randomised(d.eta, 5, "0.5 macro-P + 0.5 macro-F1", iterations=5)).terms,
         rule.weights,

@@ -926,7 +926,7 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
     >>> said = [(row, 0, int(row < 50 or row % 3 == 0)) for row in rows]
     >>> estimate(Y, top, said, ks=1).round(3)
       metric  k  observed  value  stderr    low   high  judged  weight
-    0      P  1       0.5  0.679   0.052  0.584  0.801      30   0.643
+    0      P  1       0.5  0.679   0.054  0.568  0.803      30   0.643
     """
     return Judged(given, ks, metrics, complete=complete, rows=rows).add(Y, top).estimate(**how)
 

@@ -64,7 +64,8 @@ def test_five_points_against_none_are_no_certain_lead():
     """Read as normal, their p would be .026; of five coins that fall alike it is 2 / 2^5."""
     found = leads.lead("100.00", "91.67", 60)
     assert (found.verdict, found.p_most) == ("no lead", pytest.approx(0.0625))
-    assert leads.lead("100.00", "97.22", 60, k=3).verdict == "no lead"  # of three places each
+    one = leads.lead("100.00", "99.44", 60, k=3)  # one place of three of one point
+    assert one.p_least == one.p_most == 1.0
 
 
 def test_the_bounds_are_attained():
