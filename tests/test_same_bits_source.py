@@ -222,7 +222,8 @@ def test_kernel_files_import_no_other_kernel_file_but_three(root):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("xcrepro"):
                 names |= {f"{node.module}.{alias.name}".removeprefix("xcrepro.core.kernels.") for alias in node.names}
-        assert {name.split(".")[0] for name in names} <= {"kernel", "elementary", "random", "tiles"}, path
+        door = {"interpreted"} if path.name == "__init__.py" else set()  # which compiled code does not rest on
+        assert {name.split(".")[0] for name in names} <= {"kernel", "elementary", "random", "tiles"} | door, path
 
 
 @pytest.mark.parametrize(

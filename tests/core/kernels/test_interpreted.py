@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -75,6 +76,26 @@ def scores_of(rng: np.random.Generator, n: int, n_labels: int, dtype) -> np.ndar
     scores[rng.random((n, n_labels)) < 0.05] = 1e-40
     scores[0, 0] = 0.5  # no predictions at all are refused
     return scores.astype(dtype)
+
+
+def of_any_width(values, out):
+    total = 0
+    for i in range(values.size):
+        out[i] = values[i] * 3 + 0.1
+        total += values[i]
+    return total
+
+
+@pytest.mark.parametrize("kind", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "?", "f4", "f8"])
+def test_numbers_are_as_wide_as_compiled_ones(kind):
+    dtype = np.dtype(kind)
+    top = np.iinfo(dtype).max if dtype.kind in "iu" else 1
+    values = np.array([top, top // 2, 1, 0, top] if dtype.kind in "iu?" else [0.1, 1e30, -1e-30, 0.0, 1e30], dtype)
+    outs = np.zeros((2, values.size))
+    with np.errstate(all="raise"):
+        found = interpreted.interpreted(of_any_width)(values, outs[0])
+    assert same(numba.njit(of_any_width)(values, outs[1]), found)
+    assert same(*outs)
 
 
 WHOLE = st.integers(0, 2**32 - 1)
