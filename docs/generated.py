@@ -37,7 +37,8 @@ DOCUMENTS = {
     ),
     "calibration": (
         "Calibration@k",
-        "Ullah, Schultheis, Zhang, Babbar: Labels in Extremes: How Well Calibrated are Extreme Multi-label Classifiers?",
+        "Ullah, Schultheis, Zhang, Babbar: Labels in Extremes: How Well Calibrated are Extreme Multi-label Classifiers? Read as "
+        "the preprint; printed at KDD 2025 as How Well Calibrated are Extreme Multi-label Classifiers? An Empirical Analysis.",
     ),
     "coverage": ("Coverage@k", "A paper on coverage of the tail: coverage@k, greedy inference, COV-PLT."),
     "schultheis23": (

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from maintenance import check
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
+from xcrepro.core.data import registry
 from xcrepro.core.data.load import count_splits
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import items, manifest, notebooks, recorded, recording, stamps, tables
@@ -307,6 +308,23 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert alias.recorded() == {}
     entry = manifest.load()["demo/one"]
     assert list(stamps.fingerprint(entry, values, {}, {})["recorded"]) == ["data/recorded/demo/one/toy.csv"]
+
+
+def test_one_of_several_splits_is_named():
+    for said, name in (
+        ({"split": "0", "splits": "1"}, "toy"),
+        ({"split": "mean", "splits": "10"}, "toy"),
+        ({"split": "0", "splits": "10"}, "toy, split 0"),
+        ({"split": "7", "splits": "10"}, "toy, split 7"),
+    ):
+        made = record(
+            {"": [{"dataset": ("Toy", ""), "P": ("1", "")}, {"dataset": ("Other", ""), "P": ("2", "")}]}, **said
+        )
+        assert recorded.sample(made) == name
+        assert list(recorded.frame(made)["dataset"]) == [name.replace("toy", "Toy"), "Other"]
+    assert registry.title("delicious, split 7") == "Delicious, split 7"
+    assert registry.title("toy, split 7") == "toy, split 7"
+    assert registry.title("delicious") == "Delicious"
 
 
 def test_a_run_goes_on_where_it_was(toy, capsys, in_process):

@@ -145,6 +145,7 @@ class Item:
     def recorded(self, part: str | None = None, whole: bool = False, sds: bool = False) -> dict[str, pd.DataFrame]:
         """What the item found on real data, as numbers: dataset -> table, without the dataset that this run itself reads.
 
+        The name is the dataset's key, of one of several splits ``"delicious, split 0"``; ``xc.data.registry.title`` spells it.
         ``part`` is one of the recorded tables, by default the first. ``whole`` adds what was found on all records where
         this run reads only some of a dataset of the project. ``sds`` gives the standard deviations over the splits in
         place of the means.
@@ -154,7 +155,9 @@ class Item:
         if whole and not self.parameters.get("folder"):
             own -= {name for name in own if recorded.own_data(name, self.entry.root)}
         found = {one.provenance["dataset"]: one for one in map(recorded.read, recorded.files(self.entry.id))}
-        frames = {name: recorded.frame(one, part, sds) for name, one in found.items() if name not in own}
+        frames = {
+            recorded.sample(one): recorded.frame(one, part, sds) for name, one in found.items() if name not in own
+        }
         return {name: table for name, table in frames.items() if table is not None}
 
     def equal(self, what: str, /, **ways: float) -> None:

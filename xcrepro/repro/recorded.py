@@ -213,14 +213,25 @@ def compare(now: Record, committed: Record) -> str:
     return str(differs) if differs else f"{total} of {total} values are equal"
 
 
+def sample(record: Record) -> str:
+    """The name of what a record is of, one name for one sample: the dataset's key for the mean of its splits, and
+    ``"delicious, split 0"`` for one of several."""
+    said = record.provenance
+    one = said["split"].isdecimal() and int(said["splits"]) > 1
+    return f"{said['dataset']}, split {said['split']}" if one else said["dataset"]
+
+
 def frame(record: Record, part: str | None = None, sds: bool = False) -> pd.DataFrame | None:
-    """A recorded table, by default the first, with its numbers as numbers."""
+    """A recorded table, by default the first, with its numbers as numbers; its dataset has the name of the :func:`sample`."""
     import pandas as pd
 
     held = record.tables.get(next(iter(record.tables), None) if part is None else part)
     if held is None:
         return None
     table = pd.DataFrame([{name: (sds and sd) or one for name, (one, sd) in row.items()} for row in held])
+    whole = record.provenance["dataset"]
+    if (of := sample(record).removeprefix(whole)) and "dataset" in table:
+        table["dataset"] = [name + of if name.casefold() == whole.casefold() else name for name in table["dataset"]]
     for name in table:
         numbers = pd.to_numeric(table[name].replace("", "nan"), errors="coerce")
         if not (numbers.isna() & ~table[name].isin(["", "nan"])).any():

@@ -11,7 +11,7 @@ from xcrepro.repro import compare, notebooks
 TAGS = {"answer", "conclusion"}
 """Of the cells whose text is held."""
 _NUMBER = re.compile(
-    r"(?<!table )(?<!figure )(?<!section )(?<!equation )(?<![\w@.,/-])[+−-]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w-])"
+    r"(?<!table )(?<!figure )(?<!section )(?<!equation )(?<!, split )(?<![\w@.,/-])[+−-]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w-])"
 )
 _NOT_TEXT = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|`[^`]*`|\$\$.*?\$\$|\$[^$\n]+\$", re.DOTALL)
 

@@ -389,9 +389,11 @@ def find(name: str) -> Entry | None:
 
 
 def title(name: str) -> str:
-    """What the documents call a dataset; its own name where the catalogue does not have it."""
-    entry = find(name)
-    return entry.printed_name if entry else name
+    """What the documents call a dataset; its own name where the catalogue does not have it. ``"delicious, split 0"`` is one of
+    its splits, ``"Delicious, split 0"``."""
+    whole, of, split = name.partition(", split ")
+    entry = find(whole)
+    return f"{entry.printed_name}{of}{split}" if entry else name
 
 
 def read(path: str | os.PathLike) -> Entry:

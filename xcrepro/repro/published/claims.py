@@ -1,4 +1,4 @@
-"""What a document claims, claim by claim, and what evidence says of it: holds, does not hold, cannot tell.
+"""What a document claims, claim by claim, what evidence says of it (holds, does not hold, cannot tell), and on what that rests.
 
 The claims live in ``data/claims``, one file a document, and are checked when they are first read.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,22 +23,40 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = (
-    "id", "where", "claim", "kind", "datasets", "metric", "k", "left", "right", "direction", "value", "rounding",
-    "notebook", "cell", "untested",
+    "id", "where", "claim", "kind", "rests", "needs", "datasets", "metric", "k", "left", "right", "direction", "value",
+    "rounding", "notebook", "cell", "untested",
 )  # fmt: skip
 """The columns of a file of claims; :class:`Claims` says what they hold."""
 
-KINDS = ("number", "order", "sign", "bound", "identity", "cost", "about data")
-"""What a claim can be; identities and bounds are exact, the others need an error."""
+CHECKS = ("definition", "restated")
+"""Kinds that say nothing new: a formula that our own call must give, a number of the text that its table has as well."""
 
-DIRECTIONS = ("above", "below", "equal", "at least", "at most")
-"""Where left minus right is claimed to lie beside ``value``. The first two need an error, the others are exact."""
+KINDS = ("number", "order", "sign", "bound", "identity", "cost", "about data", *CHECKS)
+"""What a claim can be; identities and bounds are exact, the others need an error; :data:`CHECKS` are counted as such."""
+
+RESTS = ("data", "print", "proof", "simulation", "none")
+"""On what a claim's verdict rests: differences measured on real data; the document's own printed numbers; a proof or a
+calculation; chance drawn by us (labels removed, random instances); nothing, since it cannot be tested here. Evidence of
+another kind is shown beside the verdict and changes nothing in it."""
+
+DIRECTIONS = ("above", "below", "within", "equal", "at least", "at most")
+"""Where left minus right is claimed to lie beside ``value``: the first two on one side of it, *within* between minus and plus
+``value``, the margin up to which a difference counts as none. These need an error, the others are exact."""
 
 SOURCES = ("real, live", "real, recorded", "synthetic", "print", "exact")
-"""Where evidence comes from. Real data decide, synthetic data are only shown. What is printed, or exact (a proof, a
-calculation by hand), decides where a claim is about nothing else."""
+"""Where evidence comes from; a claim is judged by the sources of its :data:`RESTS`."""
+
+_JUDGES = {
+    "data": ("real",),
+    "print": ("print",),
+    "proof": ("exact",),
+    "simulation": ("real", "synthetic", "exact"),
+    "none": (),
+}
+_WHERE = {"print": "in print", "proof": "by calculation", "simulation": "in simulation"}
 
 _EXACT = ("equal", "at least", "at most")
+_TINY = 12  # decimals of an exact comparison: a sum of floats may miss 0 by 1e-17
 _NEEDED = ("source", "dataset", "metric", "k", "left", "right", "value")
 _COMPARED = (
     "id", "source", "dataset", "metric", "k", "left", "right", "value", "low", "high", "p", "outcome", "effect",
@@ -103,12 +122,15 @@ class Claims:
 
         * ``id``; ``where`` (section, equation, table or figure); ``claim``, in this project's words with the
           exceptions that the document makes; ``kind``, one of :data:`KINDS`.
+        * ``rests``, one of :data:`RESTS`: the evidence by which it is judged. ``needs``: ``one`` if it says that
+          something can happen, so that one dataset shows it; empty if it has to hold on each.
         * What would show it: ``datasets`` (``;`` between names; empty: any), ``metric``, ``k`` (``;`` between
           several), ``left`` and ``right``, ``direction`` (one of :data:`DIRECTIONS`, of left minus right beside
           ``value``, which is 0 if it is empty) and ``rounding``, the decimals to which an equal is equal (empty: all
-          digits). All empty where no one comparison shows the claim; its cell does.
-        * ``notebook`` and ``cell``: the notebook that tests it, and a text of the cell that does; or ``untested``,
-          the reason why nobody can without what is not published.
+          digits). All empty where no one comparison shows the claim and its cell does, but for the ``direction`` and
+          ``value`` of the margin by which that cell judges that there is no difference.
+        * ``notebook`` and ``cell``: the notebook that tests it, and a text of the cell that does; ``untested``, if it
+          rests on nothing: the reason why. Then a notebook is one that has a finding of ours beside it.
 
     Examples
     --------
@@ -150,7 +172,8 @@ class Claims:
         DataFrame
             The columns id, source, dataset, metric, k, left, right, value, low, high, p, outcome and effect. Left and
             right are the claim's: a pair the other way round is turned. ``p`` is Holm's, over the real comparisons of the
-            claim, and over its synthetic ones apart; NaN where the claim is exact or the evidence has no error.
+            claim, and over its other ones (synthetic, print) apart; NaN where the claim is exact or the evidence has
+            no error.
             ``low`` and ``high`` are the interval that goes with it, by the normal law: wider than a single
             comparison's where the claim has several. ``outcome`` is ``"holds"``, ``"does not hold"`` or ``"cannot
             tell"``; ``effect`` what the evidence says in words of a claim that no one comparison shows.
@@ -182,13 +205,13 @@ class Claims:
         return pd.concat(found, ignore_index=True)
 
     def verdicts(self, evidence: pd.DataFrame, level: float = 0.95, *, only=None, datasets=()) -> pd.DataFrame:
-        """Each claim against print and evidence: holds, does not hold, cannot tell.
+        """Each claim against the evidence on which it rests: holds, does not hold, cannot tell.
 
         A comparison *holds* if its interval, with Holm's correction within the claim, lies on the claimed side, *does
         not hold* if it lies on the other side; else we *cannot tell*, as where the evidence has no error. On a
         dataset a claim holds if all its comparisons (one for each k) hold, does not hold if one of them does not, and
-        cannot be told else, as where the evidence lacks one. Real data decide; synthetic data are shown and decide
-        nothing. Exact claims (equal, at least, at most) need no error.
+        cannot be told else, as where the evidence lacks one. Which evidence decides is the claim's ``rests``: other
+        evidence is shown, and decides nothing. Exact claims (equal, at least, at most) need no error.
 
         Parameters
         ----------
@@ -211,12 +234,12 @@ class Claims:
         DataFrame
             One row a claim: id, claim, ``print`` (left minus right as printed, in points, from the least to the
             largest over the document's datasets and ks, and on how many datasets the claim holds there; it is not a
-            sample, and not judged), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does
-            not hold`` and ``cannot tell`` of real datasets, and ``verdict``: ``"holds on 3 of 4, cannot tell on 1"``;
-            the word alone if there is one dataset, or the evidence is exact; ``"holds in print"`` where the claim is
-            about what the document prints; ``"no real data"`` where only synthetic evidence is there, ``"no evidence"``
-            where none is, ``"see its cell"`` if no one comparison shows the claim, ``"cannot be tested
-            here"`` for the untested.
+            sample), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does not hold`` and
+            ``cannot tell`` of real datasets (samples of one dataset are one), ``rests`` (:data:`RESTS`) and
+            ``verdict``. By data: ``"holds on 3 of 4, cannot tell on 1"``; ``"holds on TIB"`` if there is one; ``"holds,
+            shown on TIB"`` if one is enough. Else ``"holds in print"``, ``"holds by calculation"``, ``"holds in
+            simulation"`` or ``"cannot be tested here"``. ``"no real data"`` where only synthetic evidence is there,
+            ``"no evidence"`` where none is, ``"see its cell"`` if no one comparison shows the claim.
 
         Raises
         ------
@@ -254,14 +277,18 @@ class Claims:
         for claim in self._chosen(only).itertuples():
             part = found[found["id"] == claim.id]
             kinds = part["source"].str.split(",").str[0]
-            real, made, page, exact = (
-                _by_dataset(part[kinds == kind], claim) for kind in ("real", "synthetic", "print", "exact")
+            real, made = (_by_dataset(part[kinds == kind], claim) for kind in ("real", "synthetic"))
+            of_one = _by_dataset(
+                part[kinds == "real"].assign(dataset=lambda rows: rows["dataset"].map(sample_of)), claim
             )
-            count = {word: list(real.values()).count(word) for word in _WORDS}
+            count = {word: list(of_one.values()).count(word) for word in _WORDS}
             said = "; ".join(part["effect"][kinds == "print"])
             shown = {"print": _printed(self.paper, claim) or said, "real": _listed(real), "synthetic": _listed(made)}
-            verdict = _verdict(claim, count, exact, page, bool(made))
-            rows.append({"id": claim.id, "claim": claim.claim} | shown | count | {"verdict": verdict})
+            judges = _by_dataset(part[kinds.isin(_JUDGES[claim.rests])].assign(dataset=""), claim)
+            verdict = _verdict(claim, of_one, judges.get("", ""), bool(made))
+            rows.append(
+                {"id": claim.id, "claim": claim.claim} | shown | count | {"rests": claim.rests, "verdict": verdict}
+            )
         return pd.DataFrame(rows)
 
     def _chosen(self, only) -> pd.DataFrame:
@@ -286,26 +313,36 @@ def _checked(text: pd.DataFrame, path: Path) -> pd.DataFrame:
     for column in ("where", "claim"):
         refuse(text[column].str.strip() == "", column, "a text")
     refuse(~text["kind"].isin(KINDS), "kind", f"one of {', '.join(KINDS)}")
+    refuse(~text["rests"].isin(RESTS), "rests", f"one of {', '.join(RESTS)}")
+    refuse(~text["needs"].isin(("", "one")), "needs", "one, or nothing where it has to hold on each dataset")
+    refuse((text["needs"] != "") & (text["rests"] != "data"), "needs", "nothing where real data do not decide")
     refuse(
         ~text["k"].str.fullmatch(r"([1-9]\d*(;[1-9]\d*)*)?"), "k", "whole numbers from 1 with ';' between, or nothing"
     )
     refuse(~text["direction"].isin((*DIRECTIONS, "")), "direction", f"one of {', '.join(DIRECTIONS)}, or nothing")
     refuse(~text["value"].str.fullmatch(r"(-?\d+(\.\d+)?)?"), "value", "a number of digits and a point, or nothing")
     refuse(~text["rounding"].str.fullmatch(r"\d{0,2}"), "rounding", "a number of decimals, or nothing")
-    shows = text["direction"] != ""
+    directed = text["direction"] != ""
+    margin = directed & (text["value"] != "") & (text["metric"] == "") & ~text["direction"].isin(_EXACT)
+    shows = directed & ~margin
     for column in ("metric", "left"):
         refuse(shows & (text[column] == ""), column, "a name where there is a direction")
-    for column in ("metric", "k", "left", "right", "value", "rounding"):
+    for column in ("metric", "k", "left", "right", "rounding"):
         refuse(~shows & (text[column] != ""), column, "nothing where there is no direction")
-    exact = text["kind"].isin(("identity", "bound"))
+    refuse(~directed & (text["value"] != ""), "value", "nothing where there is no direction")
+    within = (text["direction"] == "within") & ~text["value"].str.fullmatch(r"0*\.?0*[1-9]\d*(\.\d+)?")
+    refuse(within, "value", "the margin, above 0, up to which a difference counts as none")
+    exact = text["kind"].isin(("identity", "bound", "definition"))
     refuse(exact & shows & ~text["direction"].isin(_EXACT), "direction", f"{' or '.join(_EXACT)}: the claim is exact")
     refuse((text["direction"] != "equal") & (text["rounding"] != ""), "rounding", "nothing but for an equal")
     refuse(~text["notebook"].str.fullmatch(r"([a-z0-9_]+/[a-z0-9_]+)?"), "notebook", "a notebook's id, or nothing")
     tested = text["notebook"] != ""
     refuse(tested & (text["cell"] == ""), "cell", "a text of the cell that tests the claim")
     refuse(~tested & (text["cell"] != ""), "cell", "nothing where there is no notebook")
-    refuse(~tested & (text["untested"].str.strip() == ""), "untested", "a notebook and a cell, or the reason why none")
-    refuse(tested & (text["untested"] != ""), "untested", "nothing where a notebook tests the claim")
+    rests = text["rests"] != "none"
+    refuse(~rests & (text["untested"].str.strip() == ""), "untested", "the reason, where the claim rests on nothing")
+    refuse(rests & (text["untested"] != ""), "untested", "nothing where the claim rests on evidence")
+    refuse(rests & ~tested, "notebook", "the notebook that has the evidence on which the claim rests")
     for at, names in text["datasets"].items():
         for name in names.split(";") if names else ():
             if name not in _datasets():
@@ -453,12 +490,13 @@ def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
     import numpy as np
     import pandas as pd
 
-    if not claim.direction:
+    if not claim.metric:
         return None
     pair = tuple(sorted((claim.left, claim.right)))
     mine = (given["pair"] == pair) & (given["metric"] == claim.metric) & given["k"].isin(claim.k.split(";"))
     if claim.datasets:
-        mine &= given["dataset"].str.removesuffix(registry.SYNTHETIC).isin(claim.datasets.split(";"))
+        of = given["dataset"].str.removesuffix(registry.SYNTHETIC).map(sample_of)
+        mine &= of.isin(claim.datasets.split(";"))
     part = given[mine].copy()
     if not len(part):
         return None
@@ -470,17 +508,18 @@ def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
         part.loc[part["value"].isna(), "outcome"] = "cannot tell"
         part[["low", "high"]] = np.nan
     else:
-        made = part["source"] == "synthetic"
-        judged = [_with_errors(claim, one.copy(), level) for one in (part[~made], part[made]) if len(one)]
+        # What decides is corrected among itself: what is only shown beside it must not make it less sure.
+        real = part["source"].str.startswith("real")
+        judged = [_with_errors(claim, one.copy(), level) for one in (part[real], part[~real]) if len(one)]
         part = pd.concat(judged)
     return part.assign(effect="")[list(_COMPARED)]
 
 
 def _is_exact(claim, value: float) -> bool:
-    target = float(claim.value or 0)
+    off = round(value - float(claim.value or 0), _TINY)
     if claim.direction == "equal":
-        return (round(value, int(claim.rounding)) if claim.rounding else value) == target
-    return value >= target if claim.direction == "at least" else value <= target
+        return (round(value, int(claim.rounding)) == float(claim.value or 0)) if claim.rounding else off == 0
+    return off >= 0 if claim.direction == "at least" else off <= 0
 
 
 def _with_errors(claim, part: pd.DataFrame, level: float) -> pd.DataFrame:
@@ -491,11 +530,13 @@ def _with_errors(claim, part: pd.DataFrame, level: float) -> pd.DataFrame:
     from xcrepro.core.metrics.significance import holm
 
     target = float(claim.value or 0)
-    off = part["value"].to_numpy() - target
+    within = claim.direction == "within"
+    # Of the two ends of a margin the nearer one decides: an interval on its inner side is inside the other end, too.
+    off = part["value"].to_numpy() - (np.copysign(target, part["value"]) if within else target)
     error = _errors(part, off)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.abs(off) / error
-    raw = np.where(off == 0, 1.0, 2 * (1 - np.asarray(distributions.normal(np.where(np.isnan(z), 0, z)))))
+    raw = np.where(off == 0, 1.0, 2 * np.asarray(distributions.normal(-np.where(np.isnan(z), 0, z))))
     raw = np.where(np.isnan(error), np.nan, raw)
     if target == 0:  # the p of the evidence may be Student's; it is of a difference of 0
         raw = np.where(np.isnan(part["p raw"]), raw, part["p raw"])
@@ -511,7 +552,7 @@ def _with_errors(claim, part: pd.DataFrame, level: float) -> pd.DataFrame:
     share[order] = (1 - level) / among
     half = error * np.asarray(distributions.normal_quantile(1 - np.where(np.isnan(share), 1, share) / 2))
     part["low"], part["high"] = part["value"] - half, part["value"] + half
-    side = np.sign(off) * (1 if claim.direction == "above" else -1)
+    side = np.sign(target - part["value"].abs()) if within else np.sign(off) * (1 if claim.direction == "above" else -1)
     part["outcome"] = np.where(sure & (side > 0), _WORDS[0], np.where(sure & (side < 0), _WORDS[1], _WORDS[2]))
     return part
 
@@ -527,12 +568,19 @@ def _errors(part: pd.DataFrame, off) -> object:
     return np.where(part["stderr"].isna(), from_ends, part["stderr"])
 
 
+def sample_of(name: str) -> str:
+    """The dataset of which a name is a sample: all records, or one split."""
+    return re.sub(r" \(all records\)$|, split \d+$", "", name)
+
+
 def _by_dataset(part: pd.DataFrame, claim) -> dict[str, str]:
-    """Each dataset's outcome: all comparisons must hold, and one that does not is enough against."""
-    asked, found = len(claim.k.split(";")) if claim.direction else 1, {}
+    """Each dataset's outcome: all comparisons must hold, and what its cell says, and one that does not is enough against."""
+    found = {}
     for name, one in part.groupby("dataset", sort=False):
-        outcomes = list(one["outcome"])
-        whole = (len(outcomes) == asked or (one["metric"] == "").all()) and set(outcomes) == {"holds"}
+        outcomes = set(one["outcome"])
+        compared = one[one["metric"] != ""]
+        asked = set(claim.k.split(";")) if len(compared) else set()
+        whole = all(set(sample["k"]) == asked for _, sample in compared.groupby("source")) and outcomes == {"holds"}
         found[name] = "does not hold" if "does not hold" in outcomes else "holds" if whole else "cannot tell"
     return found
 
@@ -544,22 +592,25 @@ def _listed(found: dict[str, str]) -> str:
     return "; ".join(f"{word} on {', '.join(groups[word])}" for word in _WORDS if word in groups)
 
 
-def _verdict(claim, count: dict[str, int], exact: dict[str, str], page: dict[str, str], synthetic: bool) -> str:
-    total = sum(count.values())
-    if not total:
-        for found, where in ((exact, ""), (page, " in print")):
-            if found:
-                return (
-                    next(word for word in ("does not hold", "cannot tell", "holds") if word in found.values()) + where
-                )
-        if synthetic:
+def _verdict(claim, real: dict[str, str], judged: str, synthetic: bool) -> str:
+    """The verdict by what the claim rests on: ``real``, each dataset's outcome, or ``judged``, the outcome of the rest."""
+    if claim.rests == "none":
+        return "cannot be tested here"
+    if not judged:
+        if claim.rests == "data" and synthetic:
             return "no real data"
-        return "cannot be tested here" if claim.untested else "no evidence" if claim.direction else "see its cell"
-    words = [word for word in _WORDS if count[word]]
-    if total == 1:
-        return words[0]
-    first, *rest = words
-    return ", ".join([f"{first} on {count[first]} of {total}", *(f"{word} on {count[word]}" for word in rest)])
+        return "no evidence" if claim.metric else "see its cell"
+    if claim.rests != "data":
+        return f"{judged} {_WHERE[claim.rests]}"
+    if claim.needs:
+        shown = [name for name, word in real.items() if word == "holds"]
+        if shown or "cannot tell" in real.values():
+            return f"holds, shown on {', '.join(shown)}" if shown else "cannot tell"
+    count = {word: list(real.values()).count(word) for word in _WORDS}
+    first, *rest = (word for word in _WORDS if count[word])
+    if len(real) == 1:
+        return f"{first} on {next(iter(real))}"
+    return ", ".join([f"{first} on {count[first]} of {len(real)}", *(f"{word} on {count[word]}" for word in rest)])
 
 
 def _printed(paper: str, claim) -> str:
@@ -567,7 +618,7 @@ def _printed(paper: str, claim) -> str:
     from xcrepro.core.metrics import METRICS
 
     names = METRICS[claim.metric].printed_as if claim.metric in METRICS else ()
-    if not names or not claim.right:
+    if not names or not claim.right or claim.direction == "within":  # print has no interval to lie inside a margin
         return ""
     printed = record.find(source=paper)
     ks = [int(k) for k in claim.k.split(";") if k]

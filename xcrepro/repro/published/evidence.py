@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from xcrepro.core import paths
 from xcrepro.core.data import registry
 from xcrepro.core.data.twin import Twin
 from xcrepro.repro import recorded
-from xcrepro.repro.published.claims import SOURCES, claims, known
+from xcrepro.repro.published.claims import CHECKS, SOURCES, claims, known
 
 if TYPE_CHECKING:
     from xcrepro.core.data.dataset import Dataset
@@ -171,8 +172,8 @@ def _effect(claim: pd.Series, part: pd.DataFrame) -> str:
 
 def of_paper(paper: str) -> pd.DataFrame:
     """Each claim of a document with its verdict, from committed and recorded evidence: the columns of
-    :meth:`xcrepro.repro.published.claims.Claims.verdicts`, then where, kind, notebook, untested, found and group
-    (:data:`GROUPS`)."""
+    :meth:`xcrepro.repro.published.claims.Claims.verdicts`, then where, kind, notebook, untested, found, section (one of
+    :data:`SECTIONS`) and outcome (:data:`OUTCOMES`)."""
     document = claims(paper)
     compared = []
     for id, table in document.table[document.table["notebook"] != ""].groupby("notebook", sort=False):
@@ -180,7 +181,7 @@ def of_paper(paper: str) -> pd.DataFrame:
         if file.is_file():
             records = [recorded.read(one) for one in recorded.files(id)]
             others = {
-                one.provenance["dataset"]: _over_splits(*(recorded.frame(one, PART, sds) for sds in (False, True)))
+                recorded.sample(one): _over_splits(*(recorded.frame(one, PART, sds) for sds in (False, True)))
                 for one in records
                 if PART in one.tables
             }
@@ -189,7 +190,9 @@ def of_paper(paper: str) -> pd.DataFrame:
     rows = pd.concat(compared, ignore_index=True)
     found = document.sum_up(rows).merge(document.table[["id", "where", "kind", "notebook", "untested"]], on="id")
     found["found"] = [_in_words(document[id], rows[rows["id"] == id]) for id in found["id"]]
-    return found.assign(group=[_group(row) for _, row in found.iterrows()])
+    checks = found["kind"].isin(CHECKS)
+    found["section"] = found["rests"].mask(checks & (found["rests"] != "none"), "check").map(SECTIONS)
+    return found.assign(outcome=[_outcome(row) for _, row in found.iterrows()])
 
 
 def _in_words(claim: pd.Series, part: pd.DataFrame) -> str:
@@ -199,74 +202,87 @@ def _in_words(claim: pd.Series, part: pd.DataFrame) -> str:
 
 # ---------------------------------------------------------------------------------------------- a paper's page
 
-GROUPS = (
-    "does not hold",
-    "holds on some data, not on others",
-    "holds on some data, open on others",
-    "cannot tell",
-    "holds",
-    "holds in print",
-    "not judged yet",
-    "cannot be tested here",
-)
+SECTIONS = {
+    "data": "measured on real data",
+    "print": "read off the print",
+    "proof": "proved or computed",
+    "simulation": "simulated",
+    "check": "checks: definitions, and numbers of the text that its tables have",
+    "none": "cannot be tested here",
+}
+"""What a claim rests on -> the part of a paper's page that has it; numbers of different parts are never added up."""
+
+PARTLY = ("holds on some data, fails on others", "holds on some data, undecided on others")
+"""Two messages that are easily taken for one."""
+
+OUTCOMES = ("does not hold", PARTLY[0], "cannot tell", PARTLY[1], "holds")
 """How claims come out, in the order of a paper's page: what the authors and their readers would want to know first."""
 
 
-def _group(row: pd.Series) -> str:
-    """The one of :data:`GROUPS` that a row of :func:`of_paper` belongs to."""
-    if row["untested"]:
-        return "cannot be tested here"
-    if row["holds"] and row["does not hold"]:
-        return "holds on some data, not on others"
-    if row["holds"] and row["cannot tell"]:
-        return "holds on some data, open on others"
-    for word in ("does not hold", "cannot tell", "holds in print", "holds"):
-        if row["verdict"].startswith(word):
-            return word
-    return "not judged yet"
+def _outcome(row: pd.Series) -> str:
+    """The one of :data:`OUTCOMES` that a row of :func:`of_paper` has; empty if nothing tests it, or nothing has yet."""
+    words = row["verdict"]
+    if row["rests"] == "data" and words.startswith("holds on ") and "," in words:
+        return PARTLY["does not hold" not in words]
+    return next((word for word in ("does not hold", "cannot tell", "holds") if words.startswith(word)), "")
 
 
 def counted(found: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of :func:`of_paper` have each outcome, and how many of these are judged on real data."""
-    rows = [(name, found[found["group"] == name]) for name in GROUPS]
-    table = [(name, len(part), int((part["real"] != "").sum())) for name, part in rows if len(part)]
-    return pd.DataFrame([*table, ("all", len(found), int((found["real"] != "").sum()))], columns=_COUNTED)
-
-
-_COUNTED = ["outcome", "claims", "on real data"]
+    """How many claims of :func:`of_paper` each kind of evidence decides, and how they come out by it."""
+    rows = []
+    for name, part in found.groupby("section", sort=False):
+        rows.append(
+            {"evidence": name, "claims": len(part)} | {word: (part["outcome"] == word).sum() for word in OUTCOMES}
+        )
+    order = [*SECTIONS.values()].index
+    table = pd.DataFrame(rows).sort_values("evidence", key=lambda names: names.map(order), ignore_index=True)
+    return table[["evidence", "claims", *(word for word in reversed(OUTCOMES) if table[word].any())]]
 
 
 class Page:
-    """The claims of a paper as its page shows them: a table for each outcome, folded or open, with links to the notebooks."""
+    """The claims of a paper as its page shows them: a table for each kind of evidence, folded or open, with links to the
+    notebooks."""
 
-    def __init__(self, found: pd.DataFrame, open: Sequence[str] = GROUPS[:2]) -> None:
-        self.parts = [(name, found[found["group"] == name]) for name in GROUPS]
+    def __init__(self, found: pd.DataFrame, open: Sequence[str] = ("data",)) -> None:
+        order = {word: at for at, word in enumerate((*OUTCOMES, ""))}
+        found = found.sort_values("outcome", key=lambda words: words.map(order), kind="stable")
+        self.parts = [(name, found[found["section"] == title]) for name, title in SECTIONS.items()]
         self.open = open
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{name}: {row['claim']} [{row['verdict']}]" for name, part in self.parts for _, row in part.iterrows()
+            f"{SECTIONS[name]}: {row['claim']} [{row['verdict']}]"
+            for name, part in self.parts
+            for _, row in part.iterrows()
         )
 
     def _repr_markdown_(self) -> str:
         return "\n\n".join(self._table(name, part) for name, part in self.parts if len(part))
 
     def _table(self, name: str, part: pd.DataFrame) -> str:
-        tested = name != GROUPS[-1]
-        head = ("claim", "where", "what we find", "notebook") if tested else ("claim", "where", "why not")
+        tested = name != "none"
+        head = ("claim", "where", *(("verdict", "what we find") if tested else ("why not", "our finding")), "notebook")
         lines = ["| " + " | ".join(head) + " |", "|" + " :-- |" * len(head)]
         for _, row in part.iterrows():
-            cells = [row["claim"], row["where"], self._said(row) if tested else row["untested"]]
-            if tested:
-                short = row["notebook"].partition("/")[2]
-                cells.append(f"[{short}](../{row['notebook']}.ipynb)")
+            link = f"[{row['notebook'].partition('/')[2]}](../{row['notebook']}.ipynb)" if row["notebook"] else ""
+            cells = [row["claim"], row["where"], row["verdict" if tested else "untested"], row["found"], link]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         fold = "<details open>" if name in self.open else "<details>"
-        title = f"{name[0].upper()}{name[1:]}: {len(part)} claim{'s' if len(part) > 1 else ''}"
-        return "\n".join([fold, f"<summary>{title}</summary>", "", *lines, "", "</details>"])
+        title = SECTIONS[name][0].upper() + SECTIONS[name][1:]
+        return "\n".join([fold, f"<summary>{title} ({len(part)})</summary>", "", *lines, "", "</details>"])
 
-    @staticmethod
-    def _said(row: pd.Series) -> str:
-        """The verdict where it says more than the table's title, and what was found."""
-        verdict = row["verdict"] if "on" in row["verdict"].split() else ""
-        return ". ".join(filter(None, (verdict, row["found"])))
+
+def margin(paper: str, id: str) -> float:
+    """What the line of a claim of no difference states: up to which difference, a fraction, there counts as none."""
+    return abs(float(claims(paper)[id]["value"]))
+
+
+def inside(low, high, margin: float, one_sided: bool = False) -> bool | None:
+    """Whether differences, by their intervals, are all smaller than a margin; False if one is surely larger, else None.
+
+    ``one_sided``: only a gain of the margin or more counts.
+    """
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    if (low > margin).any() or (not one_sided and (high < -margin).any()):
+        return False
+    return True if ((high < margin) & (one_sided | (low > -margin))).all() else None
