@@ -334,7 +334,7 @@ def finite(value: object) -> bool:
 
 def jsonl(data: bytes) -> list:
     """An object a row, as predictions."""
-    found = []
+    found, scored = [], None
     texts = [text for text in decoded(data) if text.strip()]
     for row, text in enumerate(texts):
         record = as_json(text)
@@ -344,9 +344,13 @@ def jsonl(data: bytes) -> list:
             need(isinstance(labels, list))
             values = [label.get("score") if isinstance(label, dict) else None for label in labels]
         else:
-            need({"labels", "scores"} <= {*record})
-            labels, values = record["labels"], record["scores"]
-            need(isinstance(labels, list) and isinstance(values, list) and len(labels) == len(values))
+            need("labels" in record and isinstance(record["labels"], list))
+            labels, has = record["labels"], "scores" in record
+            if labels:
+                scored = has if scored is None else scored
+                need(has == scored)
+            values = record["scores"] if has else [-place - 1 for place in range(len(labels))]
+            need(isinstance(values, list) and len(labels) == len(values))
         for label, value in zip(labels, values, strict=True):
             if isinstance(label, dict):
                 label = label.get("uri") if label.get("label") is None else label["label"]

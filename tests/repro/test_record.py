@@ -21,6 +21,7 @@ np.load(cache / "datasets/b.npy", mmap_mode="r")
 with open(cache / "datasets/new.txt", "w") as file:
     file.write("written, not read")
 (cache / "trained/c.txt").read_text()
+(cache / "numba/kernel.nbi").read_text()
 (root / "other.txt").read_text()
 record.note("moved", "a file\\nin two lines")
 """
@@ -29,7 +30,13 @@ record.note("moved", "a file\\nin two lines")
 def test_inputs_are_the_files_of_the_project_and_of_the_cache(tmp_path):
     """Cached datasets count as well: at size paper a new download reruns what read the old one."""
     root, cache = tmp_path / "project", tmp_path / "cache"
-    for path in (root / "data/a.csv", root / "other.txt", cache / "datasets/b.npy", cache / "trained/c.txt"):
+    for path in (
+        root / "data/a.csv",
+        root / "other.txt",
+        cache / "datasets/b.npy",
+        cache / "trained/c.txt",
+        cache / "numba/kernel.nbi",
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("1")
     np.save(cache / "datasets/b.npy", [1])

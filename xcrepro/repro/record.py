@@ -40,7 +40,8 @@ def watch() -> None:
     cache = str(paths.cache_dir())
     data = paths.project_root() / "data", paths.committed("data")
     places = (*(str(folder) + os.sep for folder in data), cache + os.sep)
-    trained = os.path.join(cache, "trained") + os.sep
+    # What is made from code and inputs that the stamp has anyway: models, and compiled kernels, whose index grows with use.
+    made = tuple(os.path.join(cache, name) + os.sep for name in ("trained", "numba"))
     seen: set[str] = set()
 
     def opened(event: str, arguments: tuple) -> None:
@@ -52,7 +53,7 @@ def watch() -> None:
             return
         seen.add(path)
         full = os.path.abspath(path)
-        if full.startswith(places) and not full.startswith(trained) and not full.endswith(".lock"):
+        if full.startswith(places) and not full.startswith(made) and not full.endswith(".lock"):
             note("input", full)
 
     sys.addaudithook(opened)

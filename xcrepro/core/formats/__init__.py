@@ -80,7 +80,7 @@ FORMATS = (
     Format("lists", "one JSON list of lists: labels, or [label, score]", "napkinXC's Python lists", (".json",)),
     Format(
         "jsonl",
-        "an object a row: `labels`, `scores`; `target_ind`; Annif's `subjects`, `results`",
+        "an object a row: `labels`, `scores` (or labels alone, best first); `target_ind`; Annif's `subjects`, `results`",
         "the repository's raw text, Annif",
         (".jsonl",), names=True),
     Format("csv", "columns `row`, `label`, `score`", "pandas, spreadsheets, databases", (".csv", ".tsv"), names=True),

@@ -69,18 +69,21 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Labels with their scores, in any order, or without scores, best first."""
-    entries, n = Entries(path, index), 0
+    entries, n, scored = Entries(path, index), 0, None
     for n, (line, record) in enumerate(json_lines(path), 1):
         row = entries.place(line, n - 1, _row_id(record))
         if "results" in record:
             labels = _list(path, line, record, "results")
             scores = [label.get("score") if isinstance(label, dict) else None for label in labels]
-        elif {"labels", "scores"} <= set(record):
-            labels = _list(path, line, record, "labels")
-            scores = _list(path, line, record, "scores", len(labels))
         elif "labels" in record:
             labels = _list(path, line, record, "labels")
-            scores = [-1.0 - place for place in range(len(labels))]  # a place: as in lists, no probability
+            has = "scores" in record
+            scored = has if scored is None and labels else scored
+            if labels and has != scored:
+                where = "in every line, as above" if scored else "in no line, as above"
+                raise DataError(path, "no scores" if scored else "scores", f"scores {where}", line=line)
+            ranked = [-1.0 - at for at in range(len(labels))]  # a place is no probability: as in lists
+            scores = _list(path, line, record, "scores", len(labels)) if has else ranked
         else:
             expected = "predictions: labels, with or without scores, or results"
             raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line)
