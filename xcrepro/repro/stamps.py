@@ -74,7 +74,10 @@ def versions() -> dict[str, str]:
 
 # ---------------------------------------------------------------- the stamp
 
-_PARTS = "parameters", "sources", "recorded", "data", "versions", "needs"  # of a fingerprint, besides the code
+_ALWAYS, _ALSO = (
+    ("parameters", "sources", "versions"),
+    ("recorded", "data", "needs"),
+)  # in a fingerprint, besides the code
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,8 +134,9 @@ def read_at(file: Path) -> Stamp | None:
     """The stamp in a file; None where there is none that can be read, or what is there is of something else."""
     try:
         found = Stamp(**json.loads(file.read_text(encoding="utf-8")))
-        parts = [found.inputs, found.outputs, *(found.fingerprint.get(name, {}) for name in _PARTS)]
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        parts = [found.inputs, found.outputs, *(found.fingerprint[name] for name in _ALWAYS)]
+        parts += [found.fingerprint[name] for name in _ALSO if name in found.fingerprint]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return found if all(isinstance(part, dict) for part in parts) else None
 
