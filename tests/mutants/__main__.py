@@ -156,8 +156,9 @@ def child_main(tests: list[str]) -> None:
         import pytest
 
         numba.config.CACHE_DIR = str(CACHE)
-        os.environ["XCREPRO_FIGURES"] = str(PLACE / "figures")
         nbval = ["--nbval", "--nbval-current-env"] if tests[0].endswith(".ipynb") else []
+        if nbval:
+            os.environ["XCREPRO_FIGURES"] = str(PLACE / "figures")
         code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *nbval, *tests]))
     except BaseException as error:
         print(repr(error), flush=True)

@@ -138,16 +138,17 @@ def test_the_command_without_a_truth_and_with_one(tmp_path, capsys, monkeypatch)
     assert [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("1-9")] == [
         ["1-9", "4", "2", "2", "2", "0"]
     ]
-    assert main(["evaluate", "old.npz", "--against", "new.npz", "--csv"]) == 0
+    assert main(["evaluate", "old.npz", "--against", "new.npz", "-k", "1", "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "measure,k,value"
 
 
-@pytest.mark.parametrize("more", [["--per-label"], ["--metrics", "P@1"]])
+@pytest.mark.parametrize("more", [["--per-label"], ["--metrics", "P@1"], ["--ties", "bounds"], ["-k", "3"]])
 def test_what_does_not_go_with_against_is_refused(tmp_path, more, capsys):
     path = tmp_path / "a.npz"
     A.save(path)
     assert main(["evaluate", str(path), "--against", str(path), *more]) == 2
-    assert "--against" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert ("2 places" if more[0] == "-k" else "--against") in said
 
 
 @pytest.mark.parametrize("form", ["lists", "trec"])

@@ -17,8 +17,9 @@ from scipy.sparse import csr_array, csr_matrix, save_npz, vstack
 import xcrepro as xc
 from tests.refused import damaged, refused
 from tests.rehearsal import standins
+from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Split
-from xcrepro.core.data.load import compare, fetch, load, statistics
+from xcrepro.core.data.load import _nearest, compare, fetch, load, statistics
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
@@ -248,6 +249,18 @@ def test_a_wrong_archive_or_version_is_named(tmp_path, monkeypatch, shape, words
         fetch("eurlex-4k", progress=False)
     assert words in str(caught.value)
     assert [path.name for path in (tmp_path / "datasets").iterdir()] == ["eurlex-4k.zip"]
+
+
+def test_the_nearest_is_the_printed_row_with_the_most_equal_counts():
+    """Of every printed row its own counts; each is near to many others."""
+    rows = [row for entry in registry.package().values() for row in entry.published.values()]
+    counts = [
+        {name: row[name] for name in ("n_features", "n_labels", "n_train", "n_test") if name in row} for row in rows
+    ]
+    counts = [found for found in counts if len(found) > 1]
+    assert len(counts) > 20
+    for found in counts:
+        assert f"({len(found)} of {len(found)} counts are equal)" in _nearest(found), found
 
 
 def test_no_folder(tmp_path):

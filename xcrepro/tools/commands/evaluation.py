@@ -171,8 +171,10 @@ def _against(arguments) -> int:
 
     from xcrepro.tools.overlap import changed_labels, overlap, rank_biased_overlap
 
-    if refused := [f"--{name}" for name in ("blocks", "per_label", "metrics") if getattr(arguments, name, None)]:
-        raise ArgumentError("--against", "compares two files of predictions and takes no such option", refused[0])
+    rule, do = "does not go with --against", "that compares predictions with each other, not with a truth"
+    shared.refuse(arguments, ("blocks", "per_label", "metrics"), rule, do)
+    if arguments.ties != "lowest-id":
+        raise ArgumentError("--ties", rule, arguments.ties, do)
     predictions = arguments.predictions
     if predictions is None:
         predictions, arguments.truth = arguments.truth, None
@@ -180,19 +182,18 @@ def _against(arguments) -> int:
             raise ArgumentError("predictions", "must be given beside --against", "none")
     found = shared.read(arguments, {"a": predictions, "b": arguments.against}, max(*arguments.k, PLACES_TO_DIAGNOSE))
     a, b = found.tops["a"], found.tops["b"]
-    ks = [k for k in arguments.k if k <= min(a.k, b.k)] or [min(a.k, b.k)]
-    rows = [("overlap", k, value) for k, value in zip(ks, overlap(a, b, ks), strict=True)]
+    rows = [("overlap", k, value) for k, value in zip(arguments.k, overlap(a, b, arguments.k), strict=True)]
     rows.append(("rank-biased overlap (p = 0.9)", max(a.k, b.k), rank_biased_overlap(a, b)))
     shared.print_table(pd.DataFrame(rows, columns=["measure", "k", "value"]), arguments.csv, 6)
     if arguments.csv:
         return 0
-    print(f"\nLabels among the first {max(ks)}: a is {predictions}, b is {arguments.against}\n")
+    print(f"\nLabels among the first {max(arguments.k)}: a is {predictions}, b is {arguments.against}\n")
     names = () if found.label_names is None else found.label_names.names
     if found.train is not None:
         counts = np.bincount(found.train.indices, minlength=found.train.shape[1])
-        shared.print_table(changed_labels(a, b, max(ks), label_counts=counts), False)
+        shared.print_table(changed_labels(a, b, max(arguments.k), label_counts=counts), False)
         print()
-    table = changed_labels(a, b, max(ks), label_names=names, most=MOST_CHANGED)
+    table = changed_labels(a, b, max(arguments.k), label_names=names, most=MOST_CHANGED)
     table = table[table["gone"] + table["new"] > 0]
     if table.empty:
         print("No label comes or goes")
