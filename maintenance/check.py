@@ -50,7 +50,6 @@ OPEN = {
     "coverage/equations",
     "coverage/frontier",
     "coverage/table1",
-    "coverage/table2_table3",
     "coverage/theorem51_bound",
     "jain16/claims",
     "jain16/equations",

@@ -12,7 +12,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from xcrepro.core.errors import ArgumentError, XCError
+from xcrepro.core.errors import XCError
 from xcrepro.repro import compare, notebooks
 
 TAGS = {"answer", "conclusion"}
@@ -35,11 +35,12 @@ WORDS = {word: str(value) for value, word in enumerate(_TEN.split())} | {
 """Numbers in words, as digits that a value has to round to."""
 _DIGITS = r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?"
 _HELD = re.compile(
-    rf"(?P<number>(?<![\w.,])(?:{_DIGITS}|[A-Za-z]+))(?P<stars>\*{{0,2}})<!--(?P<code>.*?)-->", re.DOTALL
+    rf"(?P<number>(?<![\w.,])(?:{_DIGITS}|(?i:\b(?:{'|'.join(WORDS)}))))(?P<stars>\*{{0,2}})<!--(?P<code>.*?)-->",
+    re.DOTALL,
 )
 _MUST = re.compile(r"<!--\s*must:(?P<code>.*?)-->", re.DOTALL)
 _NUMBER = re.compile(rf"(?<![\w@.,/^_-]){_DIGITS}(?![\w-]|\.\d)")
-_LIST = r"\d+[a-d]?(?:(?:,| and| to| or|, and) (?:\d+[a-d]?|[a-d])\b(?!,\d| %| points))*"
+_LIST = r"\d+(?:\.\d+)*[a-d]?(?:(?:,| and| to| or|, and) (?:\d+(?:\.\d+)*[a-d]?|[a-d])\b(?!,\d| %| points))*"
 _NAMED = re.compile(
     r"(?i:\b(?:tables?|figures?|sections?|equations?|lessons?|theorems?|corollary|algorithms?|pages?|splits?|seeds?|appendix|places?|"
     rf"ranks?|rows?|columns?|cells?|task|versions?|step|definitions?|chapter|records?(?= \d+\b))) {_LIST}"
@@ -47,7 +48,7 @@ _NAMED = re.compile(
     r"|(?<![\d.,])(?:1[89]|20)\d\d(?![\d.,]\d| %)"  # years
     r"|(?<![\d.,])9[59] %"  # confidence
     r"|\b\d+ to [\d,]+(?= (?:training |train |test )?(?:records|points|occurrences)\b)"  # bins
-    r"|\b[A-Za-z] = \d+(?:\.\d+)?(?:(?:,| and| or) \d+(?:\.\d+)?)*"  # a setting with its name
+    r"|(?<!\w)[^\W\d_] = \d+(?:\.\d+)?(?:(?:,| and| or) \d+(?:\.\d+)?)*"  # a setting with its name
     r"|\(\d+[a-d]?\)|^ *\d+\. |(?<![\d.,])[01](?![.,]?\d| of | %)|\b100 %",
     re.MULTILINE,
 )
@@ -153,12 +154,8 @@ def faults(notebook: dict, namespace: Mapping[str, object]) -> list[Fault]:
 
 
 def rounds_to(value: float, written: str) -> bool:
-    """Whether a value rounds to a number as it is typed, in digits or in words."""
-    digits = WORDS.get(written.lower(), written).replace(",", "").replace("−", "-")
-    try:
-        return compare.within(value, digits)
-    except ArgumentError:
-        raise ArgumentError("the word", "must be a number", repr(written), f"known are {', '.join(WORDS)}") from None
+    """Whether a value rounds to a number as it is typed, in digits or in one of :data:`WORDS`."""
+    return compare.within(value, WORDS.get(written.lower(), written).replace(",", "").replace("−", "-"))
 
 
 def written_like(value: float, written: str) -> str:
