@@ -23,7 +23,6 @@ MAX_LINES = 40
 """Of a cell: a short function and what calls it stand in the notebook, where a reader sees and changes them."""
 MASTER = "00_regenerate_all.ipynb"
 OPEN = {
-    "beyond/audit",
     "beyond/bid_or_not",
     "beyond/certainty",
     "beyond/isotonic_and_nll",

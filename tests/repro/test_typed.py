@@ -88,7 +88,7 @@ def test_a_number_without_a_comment_is_refused(project, text):
         "above 0, below 1, at most 100 %",
         "1. first\n2. second",
         "`points = 8000` and $0.5 + 0.5$ and [words](page-7.7.md) and <img src='a7.png'>",
-        "two models, one of them",
+        "two models, one of them, and one of the two documents",
     ],
 )
 def test_what_needs_no_comment(project, text):

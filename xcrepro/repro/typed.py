@@ -56,7 +56,7 @@ _NAMED = re.compile(
 bins of training records, years, levels of confidence, and the ends of a scale."""
 _SEVERAL = "|".join(_TEN.split()[2:])
 _IN_WORDS = re.compile(
-    rf"(?i)\b(?:{'|'.join(WORDS)}) (?:out )?of (?:the |its |our |these )?(?:{_SEVERAL}|\d+)\b"
+    rf"(?i)\b(?!one of the)(?:{'|'.join(WORDS)}) (?:out )?of (?:the |its |our |these )?(?:{_SEVERAL}|\d+)\b"
     rf"|\b(?:twice|(?:{_SEVERAL}) times)\b"
 )
 _NO_TEXT = re.compile(r"(?<=\])\([^)\s]*\)|`[^`]*`|\$\$.*?\$\$|\$[^$\n]+\$|<[^>\n]+>", re.DOTALL)
