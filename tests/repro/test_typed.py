@@ -51,6 +51,13 @@ def test_planted_faults(project, names, written, now):
 
 
 @pytest.mark.parametrize("name", ["gain", "n", "one"])
+def test_a_text_that_an_expression_gives_is_a_number_too(project):
+    given = cells(project, "It is 2.9<!-- printed -->.")
+    assert typed.faults(given, {"printed": "2.90"}) == []
+    assert typed.faults(given, {"printed": "3.1"})[0].now == "3.1"
+    assert "ValueError" in typed.faults(given, {"printed": "many"})[0].why
+
+
 def test_an_expression_that_fails_is_a_fault_of_its_own(project, name):
     rest = {key: value for key, value in NAMES.items() if key != name}
     assert any("NameError" in one.why for one in typed.faults(cells(project), rest))

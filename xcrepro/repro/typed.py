@@ -80,6 +80,19 @@ class Held:
         """Whether it is a ``must:``."""
         return not self.written
 
+    @property
+    def quoted(self) -> bool:
+        """Whether it is a quoted text, which says where the number is from."""
+        return isinstance(self.literal, str)
+
+    @property
+    def literal(self) -> object:
+        """The value of an expression that is a literal, else None."""
+        try:
+            return ast.literal_eval(self.code)
+        except (ValueError, SyntaxError):
+            return None
+
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
@@ -125,11 +138,7 @@ def unheld(notebook: dict) -> list[str]:
                 around = " ".join(rest[max(0, one.start() - 40) : one.end() + 25].split())
                 found.append(f"{where}: no comment holds {one[0]!r} in {around!r}")
     for one in held(notebook):
-        try:
-            ast.literal_eval(one.code)
-        except (ValueError, SyntaxError):
-            continue
-        if not isinstance(ast.literal_eval(one.code), str):
+        if one.literal is not None and not one.quoted:
             found.append(f"markdown cell {one.cell + 1}: {one.written or 'must:'} is held by the literal {one.code}")
     return found
 
@@ -140,14 +149,14 @@ def faults(notebook: dict, namespace: Mapping[str, object]) -> list[Fault]:
     for one in held(notebook):
         try:
             value = eval(compile(one.code, "<text>", "eval"), names)  # the notebook's own code, as its cells are
-            value = value if one.condition or isinstance(value, str) else float(value)
+            value = value if one.condition or one.quoted else float(value)
         except Exception as error:
             found.append(Fault(one, f"its expression `{one.code}` fails: {type(error).__name__}: {error}"))
             continue
         if one.condition:
             if not bool(value):
                 found.append(Fault(one, f"`{one.code}` is not so"))
-        elif not isinstance(value, str) and not rounds_to(value, one.written):
+        elif not one.quoted and not rounds_to(value, one.written):
             now = "" if one.written.lower() in WORDS else written_like(value, one.written)
             found.append(Fault(one, f"{one.written} is {value:.6g}, by `{one.code}`", now))
     return found
