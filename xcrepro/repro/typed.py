@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -123,6 +125,11 @@ def held(notebook: dict) -> list[Held]:
         numbers = [one for one in numbers if not one.code.startswith("must:")]
         found += numbers + [Held(cell, one.start(), "", one["code"].strip()) for one in _MUST.finditer(text)]
     return sorted(found, key=lambda one: (one.cell, one.start))
+
+
+def digest(notebook: dict) -> str:
+    """SHA-256 over the numbers that are held and their expressions: a run has to be compared with them."""
+    return hashlib.sha256(json.dumps([(one.written, one.code) for one in held(notebook)]).encode()).hexdigest()
 
 
 def unheld(notebook: dict) -> list[str]:
