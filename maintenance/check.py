@@ -57,7 +57,6 @@ OPEN = {
     "jain16/fig3a_missing_curves",
     "jain16/fig3c_fig3d_training",
     "jain16/fig4_label_contributions",
-    "jain16/table1_gains",
     "jain16/table2_datasets",
     "jain16/table3a_classics",
     "jain16/theorem43_bound",

@@ -92,6 +92,8 @@ def test_a_number_without_a_comment_is_refused(project, text):
         "(Jain et al., 2016; in 2019, since 1998)",
         "a 95 % interval; 99 % of the draws",
         "headings with 5 to 19 training records, and 10 to 99 training records",
+        "with 50 records, fitted to 1,000 points, per 1,000 test records, labels with 10 to 99",
+        "it is printed twice and trained three times; lines 5 and 14, label 2",
         "above 0, below 1, at most 100 %",
         "1. first\n2. second",
         "`points = 8000` and $0.5 + 0.5$ and [words](page-7.7.md) and <img src='a7.png'>",
