@@ -44,13 +44,14 @@ _MUST = re.compile(r"<!--\s*must:(?P<code>.*?)-->", re.DOTALL)
 _NUMBER = re.compile(rf"(?<![\w@.,/^_-]){_DIGITS}(?![\w-]|\.\d)")
 _LIST = r"\d+(?:\.\d+)*[a-d]?(?:(?:,| and| to| or|, and) (?:\d+(?:\.\d+)*[a-d]?|[a-d])\b(?!,\d| %| points))*"
 _NAMED = re.compile(
-    r"(?i:\b(?:tables?|figures?|sections?|equations?|lessons?|theorems?|corollary|algorithms?|pages?|splits?|seeds?|appendix|places?|"
-    rf"ranks?|rows?|columns?|cells?|task|versions?|step|definitions?|chapter|lines?|labels?(?= \d+\b)|records?(?= \d+\b))) {_LIST}"
+    r"(?i:\b(?:tables?|figures?|sections?|equations?|lessons?|theorems?|corollary|algorithms?|pages?|splits?|seeds?|"
+    r"appendix|places?|ranks?|rows?|columns?|cells?|task|versions?|step|definitions?|chapter|lines?|labels?(?= \d+\b)|"
+    rf"records?(?= \d+\b))) {_LIST}"
     rf"|\b[kK] *(?:=|≤|≥|<|>|from|up to) *{_LIST}|@{_LIST}"  # places of a ranking
     r"|(?<![\d.,])(?:1[89]|20)\d\d(?![\d.,]\d| %)"  # years
     r"|(?<![\d.,])9[59] %"  # confidence
     r"|\[\d+[a-z]?\]|\b(?:1 to 9|10 to 99|100 to 999)\b"  # words of a link; the bins of binned macro-F1
-    r"|\b(?:with|from|per|fitted to|after) \d[\d,]*(?= (?:other |judged |test |training )?(?:records|points)\b)"  # sizes
+    r"|\b(?:with|from|per|fitted to|after) \d[\d,]*(?= (?:\w+ )?(?:records|points)\b)"  # sizes
     r"|\b\d+ to [\d,]+(?= (?:training |train |test )?(?:records|points|occurrences)\b)"  # bins
     r"|(?<!\w)[^\W\d_] = \d+(?:\.\d+)?(?:(?:,| and| or) \d+(?:\.\d+)?)*"  # a setting with its name
     r"|\(\d+[a-d]?\)|^ *\d+\. |(?<![\d.,])[01](?![.,]?\d| of | %)|\b100 %",
