@@ -21,6 +21,7 @@ JOBS = (
     "calibration",
     "cross_fit",
     "trees",
+    "gutenberg",
     "classics",
     "stand_ins",
     "linear",
@@ -33,7 +34,7 @@ JOBS = (
     "judged",
     "times",
 )
-PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "xcolumns", "scikit-learn", "ranx")
+PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "omikuji", "xcolumns", "scikit-learn", "ranx")
 
 
 def main(arguments: list[str] | None = None) -> int:

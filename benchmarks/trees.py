@@ -8,30 +8,26 @@ different random numbers, so their precision differs in the first decimal or two
 does something else as well, compare that.
 
 Then training alone beside omikuji's (``pip install omikuji``), squared hinge, omikuji's own settings, one tree, on twins: as
-many points as 40,000 library records, and a tenth of Amazon-670K's. Each in a process of its own, so that its peak memory
-is known; omikuji takes its data from a text file, whose reading is not counted. P@1, 3, 5 are of the first test points.
+many points as 40,000 library records, and a tenth of Amazon-670K's (``apart.py``). P@1, 3, 5 are of the first test points.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from scipy.sparse import csr_matrix, save_npz
+from scipy.sparse import csr_matrix
 
 import xcrepro as xc
-from benchmarks.metrics import ROOT, SLOW, installed, row, thread_count, without_number
+from benchmarks import apart
+from benchmarks.metrics import KS, ROOT, SLOW, installed, row, thread_count, without_number
 from xcrepro.models import PLT
 
 THREADS = 2
-KS = (1, 3, 5)
 
 
 def cases(quick: bool) -> Iterator[tuple[str, object, object]]:
@@ -115,75 +111,18 @@ def compare(name: str, train, test, trees: int, repeats: int) -> list[dict]:
 LARGE = (("lf-amazontitles-131k", 0.136, 0.002), ("amazon-670k", 0.1, 0.001))
 JUDGED = 2000  # test points
 
-# The peak that the system noted since the program began; getrusage counts what started it as well.
-_PEAK = """
-import json, re, sys, time
-peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1e3
-"""
-
-_OURS = """
-from scipy.sparse import load_npz
-from xcrepro.models import PLT
-X, Y, queries = (load_npz(f"{sys.argv[1]}/{name}.npz") for name in ("X", "Y", "queries"))
-model = PLT(trees=1, loss="squared_hinge", C=1.0, max_iter=20)
-PLT(trees=1, loss="squared_hinge", C=1.0).fit(X[:60], Y[:60]).predict(queries[:2])  # compiled before anything is timed
-before = peak()
-wall, cpu = time.perf_counter(), time.process_time()
-model.fit(X, Y)
-wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-after = peak()
-print(json.dumps([wall, cpu, after, before, model.predict(queries).ids.tolist()]))
-"""
-
-_OMIKUJI = """
-import importlib
-from scipy.sparse import load_npz
-from omikuji import Model
-inner = importlib.import_module(Model.__module__)  # its own steps: train_on_data reads and trains in one
-pool = inner._ThreadPoolHandle(int(sys.argv[2]))
-settings = Model.default_hyper_param()
-settings.n_trees = 1
-queries = load_npz(f"{sys.argv[1]}/queries.npz")
-data = inner.lib.load_omikuji_data_set(inner.ffi.new("char[]", f"{sys.argv[1]}/train.txt".encode()), pool.ptr)
-before = peak()
-wall, cpu = time.perf_counter(), time.process_time()
-model = Model(inner.lib.train_omikuji_model(data, settings, pool.ptr), pool)
-wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-after = peak()
-rows = [queries[i] for i in range(queries.shape[0])]
-found = [model.predict(list(zip(row.indices.tolist(), row.data.tolist())), top_k=5) for row in rows]
-print(json.dumps([wall, cpu, after, before, [[label for label, _ in pairs] for pairs in found]]))
-"""
-
 
 def beside_omikuji(name: str, scale: float) -> list[dict]:
     """Training alone, in processes of their own."""
     ds = xc.twin(name, scale=scale, seed=0)
-    # omikuji takes no point without features, and leaves out those without labels.
-    kept = np.flatnonzero((np.diff(ds.train.X.indptr) > 0) & (np.diff(ds.train.Y.indptr) > 0))
-    X, Y, queries = csr_matrix(ds.train.X[kept]), csr_matrix(ds.train.Y[kept]), csr_matrix(ds.test.X[:JUDGED])
-    job = f"PLT beside omikuji, twin of {name}, {X.shape[0]:,} points x {Y.shape[1]:,} labels, 1 tree: training"
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for file, matrix in (("X", X), ("Y", Y), ("queries", queries)):
-            save_npz(f"{folder}/{file}.npz", matrix)
-        xc.write_xc(f"{folder}/train.txt", X, Y)
-        for who, code in (("xcrepro", _OURS), ("omikuji", _OMIKUJI)):
-            if who == "omikuji" and not installed("omikuji"):
-                rows.append(without_number(job, who, "not installed"))
-                continue
-            command = [sys.executable, "-c", _PEAK + code, folder, str(THREADS)]
-            environment = {**os.environ, "XCREPRO_THREADS": str(THREADS), "PYTHONPATH": os.pathsep.join(sys.path)}
-            done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
-            wall, cpu, peak, before, ids = json.loads(done.stdout.splitlines()[-1])
-            rows.append({"job": job, "who": who, "seconds": wall, "CPU": cpu, "peak MB": peak, "before MB": before})
-            top = xc.TopK.from_ids([[*row, -1, -1, -1, -1, -1][:5] for row in ids], n_labels=Y.shape[1])
-            values = 100 * xc.metrics.precision(ds.test.Y[: queries.shape[0]], top, KS)
-            rows[-1] |= {f"P@{k}": value for k, value in zip(KS, values, strict=True)}
-    for entry in rows:
-        if "CPU" in entry:
-            entry |= {"ratio": entry["seconds"] / rows[0]["seconds"], "CPU ratio": entry["CPU"] / rows[0]["CPU"]}
-    return rows
+    train, test = apart.with_features(ds.train), ds.test.rows(slice(JUDGED))
+    shape = f"{train.X.shape[0]:,} points x {train.Y.shape[1]:,} labels"
+    job = f"PLT beside omikuji, twin of {name}, {shape}, 1 tree: training"
+    runs = {
+        "xcrepro": ("xcrepro", "PLT(trees=1, loss='squared_hinge', C=1.0, max_iter=20)"),
+        "omikuji": ("omikuji", "n_trees=1"),
+    }
+    return apart.measured(job, train, test, runs, THREADS)
 
 
 def run(quick: bool = False) -> list[dict]:

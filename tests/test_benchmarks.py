@@ -9,10 +9,13 @@ import os
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+import xcrepro as xc
 from benchmarks import __main__ as command
-from benchmarks import metrics, startup
+from benchmarks import apart, metrics, startup
 from tests import naive
+from xcrepro.core.data.dataset import Split
 
 KEYS = {"job", "who", "seconds", "ratio", "note"}
 # How each peer's package is imported.
@@ -230,6 +233,42 @@ def test_tables_take_any_column():
         "| a     |    1.00 | 1,234 |       |\n"
         "| bcdef |    20.0 |  7.00 |       |"
     ]
+
+
+def test_programs_are_judged_apart_by_their_own_predictions(monkeypatch):
+    ds = xc.load("cooking", points=400)
+    runs = {
+        "ours": ("xcrepro", "Popularity()"),
+        "peer": ("napkinXC", "PLT: ensemble=2"),
+        "omikuji": ("omikuji", "n_trees=1"),
+    }
+    monkeypatch.setattr(apart, "installed", lambda module: False)
+    ours, *others = apart.measured("a job", apart.with_features(ds.train), ds.test, runs, 1)
+    assert all(math.isnan(row["seconds"]) and "not installed" in row["note"] for row in others)
+    assert (len(others), ours["ratio"], ours["CPU ratio"]) == (2, 1.0, 1.0)
+    assert ours["peak MB"] >= ours["before MB"] > 1
+    counts = np.bincount(ds.train.Y.indices, minlength=ds.train.Y.shape[1])
+    ranking = [sorted(range(counts.size), key=lambda label: (-counts[label], label))[:5]] * ds.test.Y.shape[0]
+    truth = [set(row.indices.tolist()) for row in ds.test.Y]
+    for k in apart.KS:
+        assert ours[f"P@{k}"] == pytest.approx(100 * naive.precision(truth, ranking, k))
+
+
+@pytest.mark.parametrize(("program", "call"), [("napkinXC", "PLT: ensemble=2"), ("omikuji", "n_trees=1")])
+def test_a_peer_learns_more_than_popularity_apart(program, call):
+    if not metrics.installed(apart.MODULES[program]):
+        pytest.skip(f"not installed: {program}")
+    ds = xc.load("cooking", points=3000)
+    runs = {"ours": ("xcrepro", "Popularity()"), program: (program, call)}
+    ours, peer = apart.measured("a job", apart.with_features(ds.train), ds.test, runs, 1)
+    assert peer["P@1"] > 2 * ours["P@1"]  # labels or rows that were mixed up would have less
+
+
+def test_points_without_features_or_labels_are_left_out():
+    X, Y = csr_matrix([[1, 0], [0, 0], [0, 2], [3, 4]]), csr_matrix([[0, 1], [1, 0], [0, 0], [1, 1]])
+    kept = apart.with_features(Split(X, Y))
+    assert kept.X.toarray().tolist() == [[1, 0], [3, 4]]
+    assert kept.Y.toarray().tolist() == [[0, 1], [1, 1]]
 
 
 def test_every_job_takes_quick():

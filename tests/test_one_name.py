@@ -14,7 +14,7 @@ from xcrepro.core.data import registry
 from xcrepro.repro import recorded
 from xcrepro.repro.published.claims import sample_of
 
-OURS = ("TIB", "Bibtex", "Delicious")
+OURS = ("TIB", "Bibtex", "Delicious", "Gutenberg")
 """Datasets that we run on: of the others, documents print numbers of different trainings."""
 CELL = re.compile(r"(P|R|PSP|nDCG|macro-F1|micro-F1)@(\d+)")
 MENTION = re.compile(r"\bDelicious(?!-200K)(, split \d+)?")

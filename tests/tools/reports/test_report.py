@@ -20,6 +20,7 @@ from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.tools.reports import html, latex, sentences
 from xcrepro.tools.reports import report as reports
+from xcrepro.tools.reports.given import collect
 from xcrepro.tools.reports.grid import Cell, Grid
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -325,6 +326,15 @@ def test_a_dataset_brings_its_labels_and_its_printed_rows():
     assert (report.about["options"]["A"], report.about["options"]["B"]) == (ds.A, ds.B)
     with refused("train_truth"):
         xc.report(ds, {"truth": top}, train_truth=ds.train.Y)
+
+
+def test_a_datasets_titles_name_its_points_unless_others_are_given():
+    ds = xc.load("gutenberg", points=100)
+    top = xc.models.Popularity().fit(ds.train.X, ds.train.Y).predict(ds.test.X, 5)
+    titles, own = tuple(ds.test.texts["title"]), tuple(map(str, ds.test.numbers))
+    assert len({*titles}) > 10
+    assert collect(ds, top).texts == collect("gutenberg", top, points=100).texts == titles
+    assert collect(ds, top, texts=own).texts == own
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,8 @@ def collect(
         ds = reader.dataset_of(truth, reading.get("truth_format"), split, points)
         truth, name = (Path(truth).expanduser(), Path(truth).name) if ds is None else (ds, "")
     ds = truth if isinstance(truth, Dataset) else None
+    if ds is not None and not len(texts):
+        texts = list(next(iter(ds.test.texts.values()), ()))  # the field that its features are of, such as the title
     if ds is not None and train_truth is not None:
         raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
     in_memory = isinstance(predictions, TopK | Mapping)

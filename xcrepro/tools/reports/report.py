@@ -195,7 +195,8 @@ def report(
     label_names : sequence of str
         Of all L labels, or a file of them; by default the dataset's.
     texts : sequence of str
-        Of all test points, or a file with a line for each: an id, a title, whatever a reader knows a point by.
+        Of all test points, or a file with a line for each: an id, a title, whatever a reader knows a point by; by default the
+        dataset's, such as Gutenberg's titles.
     exclude : tuple of (rows, labels), optional
         Pairs that may not be predicted, or a filter file, for files of score matrices (:meth:`TopK.load`).
     split, points : int, optional
