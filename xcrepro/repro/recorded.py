@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, XCError
-from xcrepro.repro import same, tables
+from xcrepro.repro import record, same, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,10 @@ class Record:
 
 
 def note(part: str, table: pd.DataFrame) -> None:
-    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to."""
+    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to; and note its memory."""
+    import resource  # of Unix systems alone
+
+    record.note("peak", str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
         file.write(json.dumps([part, *tables.exact(table)]) + "\n")
 

@@ -12,7 +12,7 @@ import functools
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from xcrepro.core import paths
@@ -175,6 +175,11 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     return {**{key: whole[key] for key in kept}, "data": data}
 
 
+def jobs(recording: Recording, force: bool = False) -> list[children.Job]:
+    """The runs of a recording's splits, each kept until something under it changes."""
+    return [_job(recording, split, values, force) for split, values in recording.runs.items()]
+
+
 def _job(recording: Recording, split: int, values: dict, force: bool) -> children.Job:
     entry = recording.entry
     executed = entry.root / "build" / "notebooks" / "recorded" / entry.id / f"{recording.dataset}-{split}.ipynb"
@@ -186,10 +191,16 @@ def _job(recording: Recording, split: int, values: dict, force: bool) -> childre
 
 def collect(recording: Recording, force: bool = False) -> recorded.Record:
     """Run a recording's splits, those that have not run yet, and put them together."""
-    jobs = [_job(recording, split, values, force) for split, values in recording.runs.items()]
-    results = runner.run_jobs(recording.entry.root, jobs, "local", None, 1)
+    made = jobs(recording, force)
+    return gathered(recording, made, runner.run_jobs(recording.entry.root, made, "local", None, 1))
+
+
+def gathered(
+    recording: Recording, made: Sequence[children.Job], results: Mapping[str, runner.Result]
+) -> recorded.Record:
+    """What its splits' runs came to, put together; RunFailed where one failed or has no table."""
     found = []
-    for job in jobs:
+    for job in made:
         if results[job.id].bad:
             raise runner.RunFailed(f"{job.id} failed: {results[job.id].why}")
         found.append(recorded.noted(job.keeps))

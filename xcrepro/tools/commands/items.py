@@ -1,4 +1,4 @@
-"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``certify``, ``tidy``: notebooks, what they make."""
+"""``start``, ``list``, ``run``, ``reproduce``, ``sweep``, ``new``, ``accept``, ``certify``, ``tidy``: notebooks, and runs."""
 
 from __future__ import annotations
 
@@ -36,6 +36,22 @@ def add(command) -> None:
     )
     sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
     sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
+    _engine(sub)
+
+    sub = command(
+        "reproduce",
+        _reproduce,
+        "a dataset's rows in the documents: fetch it, run the notebooks, show printed beside ours",
+    )
+    sub.add_argument(
+        "target", nargs="+", help="a dataset (eurlex-4k), a paper (jain16), an item; several restrict each other"
+    )
+    sub.add_argument("--dry", action="store_true", help="say what it will fetch and how long it will take, and stop")
+    sub.add_argument("--force", action="store_true", help="also what has run and did not change")
+    sub.add_argument(
+        "--costs", action="store_true", help="for maintainers: keep what the runs took in data/recorded/costs.csv"
+    )
+    _jobs(sub)
     _engine(sub)
 
     sub = command("sweep", _sweep, "one item at every combination of parameters: one table, means over seeds")
@@ -146,6 +162,13 @@ def _run(arguments) -> int:
         **shared.taken(arguments, "force", "jobs", "write_back", "dry", "long", "engine", "scheduler"),
     )
     return 0 if report.ok else 1
+
+
+def _reproduce(arguments) -> int:
+    from xcrepro.tools import reproduce
+
+    given = shared.taken(arguments, "dry", "force", "engine", "scheduler", "jobs", "costs")
+    return 0 if reproduce.run(arguments.target, **given) else 1
 
 
 def _sweep(arguments) -> int:
