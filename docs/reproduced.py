@@ -6,11 +6,12 @@ else, so the page takes it from there.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from xcrepro.core.data import registry
 from xcrepro.repro.manifest import Entry
-from xcrepro.repro.reproduced import COUNTED, EXTENTS, KINDS, LISTING, Row, read
+from xcrepro.repro.reproduced import COUNTED, EXTENTS, KINDS, LISTING, OPEN, Row, counts, read
+from xcrepro.tools import reproduce
 
 __all__ = ["COUNTED", "EXTENTS", "KINDS", "LISTING", "Row", "counts", "faults", "page", "read"]
 
@@ -63,11 +64,6 @@ def faults(
     return found
 
 
-def counts(rows: Sequence[Row]) -> Counter:
-    """Extent -> how many figures, tables and sub-tables."""
-    return Counter(row.extent for row in rows if row.kind in COUNTED)
-
-
 def page(
     rows: Sequence[Row],
     items: Mapping[str, Entry],
@@ -111,7 +107,33 @@ def page(
         lines += ["| | shows | reproduced | by | rests on | what is missing or different |", "|" + " :-- |" * 6]
         lines += [_line(row, items, rests_on) for row in part]
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *waiting(rows)])
+
+
+def waiting(rows: Sequence[Row]) -> list[str]:
+    """Which tables wait for somebody who can download a dataset, by dataset, and the command that computes them."""
+    known = {(row.document, row.name): row for row in rows}
+    by: dict[str, list[str]] = {}
+    for id, row in reproduce.tables().items():
+        now = known.get((row.document, row.name), row)
+        for name in reproduce.datasets_of(id) if now.extent in OPEN else ():
+            entry, other = registry.get(name), reproduce.other_version(name, row.document)
+            if not (other or entry.proprietary or "committed" in entry.archive) and reproduce.can(id, name):
+                by.setdefault(entry.printed_name, []).append(f"{row.document}, {row.name[0].lower()}{row.name[1:]}")
+    lines = ["## Which tables still wait for somebody with a download", ""]
+    lines += [
+        "We cannot download these datasets here, and you perhaps can. One command computes what the kit can of their printed "
+        "rows, and `--record` makes one small file of the results, without any of the data, that you can "
+        "[send us](CONTRIBUTING.md#real-results). Then the rows move from *printed* to *in part*.",
+        "",
+        "| dataset | tables | command |",
+        "| :-- | :-- | :-- |",
+    ]
+    lines += [
+        f"| {title} | {'; '.join(some)} | `xcrepro reproduce {registry.get(title).name} --record` |"
+        for title, some in by.items()
+    ]
+    return [*lines, ""]
 
 
 def _line(row: Row, items: Mapping[str, Entry], rests_on: Callable[[Entry], list[str]]) -> str:

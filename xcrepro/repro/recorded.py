@@ -179,9 +179,13 @@ def _text(record: Record, version: str | None = None) -> str:
 
 def read(path: Path) -> Record:
     """The record that a file holds."""
+    return parsed(path.read_bytes(), path)
+
+
+def parsed(content: bytes, path: str | Path) -> Record:
+    """The record in the bytes of a file, which errors call ``path``."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            head, *lines = list(csv.reader(file)) or [[]]
+        head, *lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""))) or [[]]
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(path, f"no table ({error})", "CSV in UTF-8") from None
     if tuple(head) != COLUMNS:

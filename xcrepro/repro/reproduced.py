@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+from xcrepro.core import paths
 from xcrepro.core.errors import DataError
 
 LISTING = "notebooks/reproduced.csv"
@@ -25,6 +28,8 @@ EXTENTS = {
     "missing": "no item yet.",
 }
 """How far a figure or table is reproduced -> what that means, the furthest first."""
+OPEN = ("printed", "on other data", "stand-in", "not run")
+"""Extents that a number on the document's own data lifts to "in part"."""
 KINDS = ("figure", "table", "text", "beyond")
 COUNTED = KINDS[:2]
 
@@ -79,3 +84,28 @@ def read(path: Path) -> list[Row]:
             seen.add((row.document, row.name))
             found.append(row)
     return found
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """Write the listing."""
+    names = [field.name for field in dataclasses.fields(Row)][1:]
+    with paths.atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([*dataclasses.astuple(row)[1:5], " ".join(row.items), row.extent, row.why] for row in rows)
+
+
+def counts(rows: Sequence[Row]) -> Counter:
+    """Extent -> how many figures, tables and sub-tables."""
+    return Counter(row.extent for row in rows if row.kind in COUNTED)
+
+
+def sentence(rows: Sequence[Row]) -> str:
+    """How much is reproduced, as the README says it."""
+    of = counts(rows)
+    return (
+        f"Of the documents' {of.total()} figures and tables, {of['in full']} are computed in full and "
+        f"{of['in part']} in part on their own data, {of['on other data']} repeated on other real data, "
+        f"{of['stand-in']} with other methods too, and for "
+        f"{of['printed']} we compare only the printed numbers"
+    )

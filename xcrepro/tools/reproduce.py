@@ -27,6 +27,7 @@ from xcrepro.repro import children, manifest, notebooks, record, recorded, recor
 from xcrepro.repro.inputs import baselines
 from xcrepro.repro.published import doubted
 from xcrepro.repro.published import record as printed
+from xcrepro.tools import bundle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +94,7 @@ def plan(words: Sequence[str]) -> list[Step]:
     shared = {id for row in listing if row.kind == "beyond" for id in row.items}  # the models that all items train
     found: dict[tuple[str, str], dict[str, None]] = {}
     for id, row in tables().items():
-        for name in _datasets(id):
+        for name in datasets_of(id):
             for item in row.items:
                 found.setdefault((name, item), {})[id] = None
     for entry, row in itertools.product(map(registry.get, registry.names(proprietary=True)), listing):
@@ -119,7 +120,7 @@ def plan(words: Sequence[str]) -> list[Step]:
     return steps
 
 
-def _datasets(id: str) -> list[str]:
+def datasets_of(id: str) -> list[str]:
     """The datasets of the catalogue that a table has rows of."""
     return [entry.name for name in dict.fromkeys(printed.table(id)["dataset"]) if (entry := registry.find(name))]
 
@@ -130,11 +131,24 @@ def _given(entry: manifest.Entry, dataset: str, ids: Collection[str]) -> dict:
     given = {**entry.papers, **own}
     if ids and isinstance(official.get("models"), list) and "models" not in own:
         documents = {id.partition(":")[0] for id in ids}
-        rows = [printed.table(id) for id in tables() if id.partition(":")[0] in documents]
-        methods = dict.fromkeys(name for table in rows for name in table[_of(table, dataset)]["method"])
-        more = [name for name in methods if name in baselines.RECIPES | baselines.VARIANTS]
+        more = [name for id in tables() if id.partition(":")[0] in documents for name in trained(id, dataset)]
         given["models"] = list(dict.fromkeys([*official["models"], *more]))
     return given
+
+
+def trained(id: str, dataset: str) -> list[str]:
+    """The methods of a table's rows of a dataset that the kit trains."""
+    return [name for name in _methods(id, dataset) if name in baselines.RECIPES | baselines.VARIANTS]
+
+
+def can(id: str, dataset: str) -> bool:
+    """Whether some row of a table on a dataset can be computed: of a method that is trained, or a rule over a label tree."""
+    return bool(trained(id, dataset)) or any(name.endswith("-PLT") for name in _methods(id, dataset))
+
+
+def _methods(id: str, dataset: str) -> list[str]:
+    table = printed.table(id)
+    return list(dict.fromkeys(table[_of(table, dataset)]["method"]))
 
 
 def _of(table: pd.DataFrame, dataset: str) -> pd.Series:
@@ -410,17 +424,19 @@ class Done:
     """What became of a step: its record and jobs, or why there is none."""
 
     step: Step
+    of: recording.Recording | None = None
     jobs: list[children.Job] = dataclasses.field(default_factory=list)
     record: recorded.Record | None = None
     why: str = ""
 
 
 def run(
-    words: Sequence[str], *, dry=False, force=False, engine="local", scheduler=None, jobs=None, costs=False
+    words: Sequence[str], *, dry=False, force=False, engine="local", scheduler=None, jobs=None, keep=False, costs=False
 ) -> bool:
     """Say what it takes, fetch, run, and write a page for each dataset; whether all ran and every dataset was there.
 
     ``dry`` stops after the first; ``engine``, ``scheduler`` and ``jobs`` are those of :func:`xcrepro.repro.runner.run`.
+    ``keep`` writes the records and a bundle of each dataset (:mod:`xcrepro.tools.bundle`), ``costs`` what the runs took.
     """
     root, steps = paths.project_root(), plan(words)
     manifest.require_project(manifest.load(root), "reproducing a dataset")
@@ -439,6 +455,11 @@ def run(
     for name in by:
         told = page(root, name, [one for one in done if one.step.dataset == name]) if name not in missing else ""
         print(told or f"{name} is not to be had: {missing[name]}", flush=True)
+    if keep:
+        for one in done:
+            print(recording.settle(one.of, one.record) if one.record else f"{one.step.entry.id} has no record")
+        for name, home in {one.of.dataset: one.of.home for one in done if one.record}.items():
+            print(bundle.made(root, name, home), flush=True)
     if costs:
         _keep(root / COSTS, [row for one in done if one.record for row in measured(one)])
     return not missing and all(one.record for one in done)
@@ -447,18 +468,17 @@ def run(
 def _all_run(root: Path, steps: Sequence[Step], force: bool, engine: str, scheduler: str | None, jobs) -> list[Done]:
     """Run what has not run yet, all at once; a notebook that is refused or fails does not stop the others."""
     done = [Done(step) for step in steps]
-    asked: list[tuple[Done, recording.Recording]] = []
     for one in done:
         try:
-            asked.append((one, one.step.recording()))
-            one.jobs = recording.jobs(asked[-1][1], force)
+            one.of = one.step.recording()
+            one.jobs = recording.jobs(one.of, force)
         except XCError as error:
             one.why = str(error)
     with runner.alone(root):
         results = runner.run_jobs(root, [job for one in done for job in one.jobs], engine, scheduler, jobs)
-    for one, of in asked:
+    for one in done:
         try:
-            one.record = recording.gathered(of, one.jobs, results) if one.jobs else None
+            one.record = recording.gathered(one.of, one.jobs, results) if one.jobs else None
         except XCError as error:
             one.why = str(error)
     return done
@@ -546,7 +566,7 @@ def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[st
     outputs = [Path(file) for one in done for job in one.jobs for file in _notes(job).get("output", [])]
     rows, missing, spread = [], [], seeds(outputs)
     for id, row in tables().items():
-        if name not in _datasets(id) or not items.keys() & {*row.items}:
+        if name not in datasets_of(id) or not items.keys() & {*row.items}:
             continue
         version, some, lacking = other_version(name, id.partition(":")[0]), [], {}
         if id in entry.published:

@@ -297,6 +297,12 @@ def pin(name: str) -> Path:
     return registry.pin(entry.name, record.read_text(encoding="utf-8").split()[0])
 
 
+def remembered_sum(name: str) -> str:
+    """The SHA-256 of the archive that a dataset in the cache came from; empty where none was fetched."""
+    record = _record_of(registry.get(name))
+    return next(iter(record.read_text(encoding="utf-8").split()), "") if record.is_file() else ""
+
+
 def statistics(train: Split, test: Split) -> dict[str, float | None]:
     """What the documents print about a dataset, computed from its two splits: counts as int, averages as float.
 

@@ -168,6 +168,7 @@ def _reproduce(arguments) -> int:
     from xcrepro.tools import reproduce
 
     given = shared.taken(arguments, "dry", "force", "engine", "scheduler", "jobs", "costs")
+    given["keep"] = arguments.record
     return 0 if reproduce.run(arguments.target, **given) else 1
 
 
@@ -195,6 +196,7 @@ def _record(arguments, parameters: dict) -> int:
     from xcrepro.core import paths
     from xcrepro.core.data.load import count_splits
     from xcrepro.repro import manifest, recording, runner
+    from xcrepro.tools import bundle
 
     entries = manifest.load()
     if arguments.record:
@@ -214,8 +216,13 @@ def _record(arguments, parameters: dict) -> int:
         for one in recordings:
             print(f"{one.dataset}  {one.command}")
         return 0
-    with runner.alone(paths.project_root()):
-        return 0 if recording.run(recordings, arguments.force, commit=arguments.record) else 1
+    root = paths.project_root()
+    with runner.alone(root):
+        done = recording.run(recordings, arguments.force, commit=arguments.record)
+    homes = {one.dataset: one.home for one in recordings} if arguments.record else {}
+    for name, home in homes.items():
+        print(bundle.made(root, name, home))
+    return 0 if done else 1
 
 
 def _with_folder(parameters: dict, root: Path) -> dict:
