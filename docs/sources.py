@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 from docs import explore, generated
 from xcrepro.core.errors import DataMissing, XCError
-from xcrepro.repro import manifest, notebooks
+from xcrepro.repro import manifest, notebooks, typed
 from xcrepro.repro.manifest import Entry
 
 PAGES = (
@@ -122,7 +122,7 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
 
 
 def prepared(notebook: dict) -> dict:
-    """A notebook for the site: as committed, with the solutions of exercises folded.
+    """A notebook for the site: as committed, without the comments behind its numbers, with the solutions of exercises folded.
 
     Parameters
     ----------
@@ -137,6 +137,8 @@ def prepared(notebook: dict) -> dict:
     cells = []
     for cell in notebook["cells"]:
         cell = {**cell, "metadata": dict(cell["metadata"])}
+        if cell["cell_type"] == "markdown":
+            cell["source"] = typed.without_comments(notebooks.text(cell["source"]))
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             if cell["cell_type"] == "code":
                 cell["metadata"]["tags"] = [*notebooks.tags(cell), _FOLDED]

@@ -38,7 +38,7 @@ def test_the_computation_stands_in_the_open(root):
                 formulas |= {id} if "$$" in text else set()
             else:
                 calls |= {id} if re.search(r"\bxc\.\w+(\.\w+)*\(", text) else set()
-                findings |= {id} if "item.statements(" in text else set()
+                findings |= {id} if "item.check_text()" in text else set()
     assert len(calls) >= 40, sorted(sources.keys() - calls)
     assert len(formulas) >= 30, sorted(sources.keys() - formulas)
     assert len(findings) >= 45, sorted(sources.keys() - findings)

@@ -287,6 +287,17 @@ def test_solutions_are_folded():
     assert given["cells"][1]["metadata"] == {"nbgrader": {"solution": True}}
 
 
+def test_the_comments_behind_numbers_are_not_on_the_site(staged):
+    """Nor in its search; elsewhere they are comments of HTML, which Markdown passes on and a browser does not show."""
+    folder, _ = staged
+    held = [path for path in (folder / "notebooks").rglob("*.ipynb") if "<!--" in path.read_text(encoding="utf-8")]
+    assert held == []
+    given = {
+        "cells": [{"cell_type": "markdown", "metadata": {}, "source": ["gains 2.9<!-- gain['a'] > 1 -->", " points"]}]
+    }
+    assert sources.prepared(given)["cells"][0]["source"] == "gains 2.9 points"
+
+
 # ---------------------------------------------------------------- what is built
 
 

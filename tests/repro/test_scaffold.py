@@ -48,7 +48,11 @@ def test_the_recipe(copy, root):
     figure = list(csv.reader((copy / f"figures/{id}.csv").read_text().splitlines()))
     assert {row[-1] for row in figure} == {"data", "TIB, 2,000 of 17,740 records (real data), 400 test points"}
     notebook = (copy / f"notebooks/{id}.ipynb").read_text()
-    for shown in ("Data: TIB, 2,000 of", "P@k of Popularity: by hand = call = ", "1 statements of the text hold"):
+    for shown in (
+        "Data: TIB, 2,000 of",
+        "P@k of Popularity: by hand = call = ",
+        "2 numbers and statements of the text hold",
+    ):
         assert shown in notebook
     assert f"](../../figures/{id}.png)" in notebook
     said = command(copy, "-m", "maintenance.check")

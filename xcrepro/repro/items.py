@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import importlib
+import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro.core import paths
 from xcrepro.core.errors import ArgumentError
-from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, statements, tables
+from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, tables, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 PAPERS = "xcrepro.repro.papers"
 INPUTS = "xcrepro.repro.inputs"
+EVIDENCE = "xcrepro.repro.published.evidence"
 
 
 def folder(official: bool) -> Path:
@@ -43,6 +45,8 @@ class Item:
     entry: manifest.Entry
     parameters: dict
     official: bool
+    namespace: Mapping[str, object] = dataclasses.field(default_factory=dict, repr=False)
+    """The notebook's names, which the expressions behind its typed numbers use."""
     origins: list[str] = dataclasses.field(default_factory=list, repr=False)
     """What :meth:`made_from` was told, for feet of figures and tables."""
     reads: list[str] = dataclasses.field(default_factory=list, repr=False)
@@ -160,6 +164,28 @@ class Item:
         }
         return {name: table for name, table in frames.items() if table is not None}
 
+    def evidence(self, ds=None, apart=None, outcomes=None, *, printed=None, exact=None, more=()) -> pd.DataFrame:
+        """What this run shows of its document's claims, compared with what is committed, beside its recorded runs.
+
+        ``apart`` are differences by :func:`xcrepro.compare` on ``ds``; ``outcomes``, ``printed`` and ``exact`` say of a claim
+        whether it holds (None: cannot tell) and what was found, on ``ds``, in print, by calculation; ``more`` are evidence of
+        other data (:mod:`xcrepro.repro.published.evidence`).
+        """
+        of = importlib.import_module(EVIDENCE)
+        parts = [of.of(ds, apart, outcomes)] if ds is not None else []
+        parts += [of.printed(printed)] if printed else []
+        parts += [of.exact(exact)] if exact else []
+        return of.gather(self, *more, *parts)
+
+    def verdicts(self, found: pd.DataFrame) -> None:
+        """Save and show the claims that this notebook tests with their verdicts, by :meth:`evidence`: first those that data
+        decide, then those about print and formulas."""
+        of = importlib.import_module(EVIDENCE)
+        table = of.verdicts(self, found)
+        self.save_table(table, part="claims")
+        for part in of.apart(table, found):
+            tables.display(tables.show(part))
+
     def equal(self, what: str, /, **ways: float) -> None:
         """Print the one number that several ways (``by_hand=``, ``call=``, ``table=``) give, or raise ``Disagreement``.
 
@@ -172,26 +198,31 @@ class Item:
                 raise
             print(f"{self.name()}: two ways to a number differ on these data: {difference}")
 
-    def statements(self, said: Callable[[], Sequence[Sequence]]) -> None:
-        """Compare the typed conclusions of the notebook with this run, and print one line, which speaks of its tables as well.
+    def check_text(self) -> None:
+        """Compare the numbers typed in the notebook's text with this run, by the expressions in the comments behind them.
 
-        ``said()`` returns (words, values) or (words, values, condition) for each conclusion, and together they have to hold all
-        numbers of the cells tagged ``answer`` and ``conclusion``. What is not so is raised as ``StatementFault``. With other
-        parameters than the committed ones nothing is compared, and the line says so.
+        The last call of a notebook; it prints one line, which speaks of the run's tables as well. What is not so is raised as
+        ``TypedFault``, and `xcrepro accept` writes numbers that moved into the text. With other parameters than the committed
+        ones nothing is compared, and the line says so.
         """
         if not self.official:
             print(
                 f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
             )
             return
-        given = said()
-        found = statements.faults(statements.text_of(notebooks.read(self.entry.notebook)), given)
+        notebook = notebooks.read(self.entry.notebook)
+        found = typed.faults(notebook, self.namespace)
+        said = [f"cell {one.held.cell + 1}: {one.why}" for one in found]
+        if os.environ.get("XCREPRO_ACCEPT") == self.entry.id and all(one.now for one in found):
+            for one in found:
+                record.note("typed", json.dumps([one.held.cell, one.held.start, one.held.written, one.now]))
+            found = []
         if found and not same.elsewhere():
-            raise statements.StatementFault(f"{self.name()}: the text is not what the run says: {'; '.join(found)}")
+            raise typed.TypedFault(f"{self.name()}: the text is not what the run says: {'; '.join(said)}")
         values = sum(map(same.counted, self.made.values()))
         equal = f"{len(self.moved)} files differ" if self.moved else f"{values} values equal the committed run"
-        words = f"differ here: {'; '.join(found)}" if found else "hold"
-        print(f"{self.name()}: {equal}; {len(given)} statements of the text {words}")
+        words = f"differ here: {'; '.join(said)}" if found else "hold"
+        print(f"{self.name()}: {equal}; {len(typed.held(notebook))} numbers and statements of the text {words}")
 
     def save_figure(self, fig: Figure, table: pd.DataFrame, part: str = "", origin: str = "") -> None:
         """Write the figure and the table behind it into this run's folder as ``<id>[-part].*``, and show it.
@@ -348,4 +379,4 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     check_parameters(entry, values)
     # A sweep's runs are its own, also the one with the item's own parameters.
     official = values == entry.official() and "XCREPRO_OWN" not in os.environ
-    return Item(entry, values, official)
+    return Item(entry, values, official, namespace)

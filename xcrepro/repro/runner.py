@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from xcrepro.core import extras, paths, threads
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.errors import ArgumentError, XCError, system_fault
 from xcrepro.repro import items as items_
-from xcrepro.repro import manifest, notebooks, same, stamps, tidy
+from xcrepro.repro import manifest, notebooks, same, stamps, tidy, typed
 from xcrepro.repro.children import (
     Child,
     Job,
@@ -174,7 +174,8 @@ def run(
                 result = jobs_.results[name]
                 if result.outcome in ("ok", "unchanged"):
                     try:
-                        _write_back(plan[name].entry, result.notebook)
+                        for said in _write_back(plan[name].entry, result.notebook, jobs_.typed.get(name, ())):
+                            print(f"    {name}: {said}", flush=True)
                     except OSError as error:
                         jobs_.results[name] = dataclasses.replace(result, outcome="failed", why=system_fault(error))
     order = [*plan, *(name for name in jobs_.results if name not in plan)]
@@ -257,6 +258,8 @@ class _Scheduler:
         ahead = manifest.seconds_ahead({name: job.entry for name, job in plan.items()})
         self.waiting = sorted(plan, key=lambda name: -ahead[name])
         self.digests: dict[str, str] = {}
+        self.typed: dict[str, list[str]] = {}
+        """Item -> the numbers that accepting it puts into its text."""
         self.versions = stamps.versions()
         self.environment = environment_of(root, threads_each)
         self.shown = 0
@@ -329,6 +332,7 @@ class _Scheduler:
         fault, notes = child.fault(), child.notes()
         _settle(job, child.executed, notes.get("output", []))
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
+        self.typed[name] = notes.get("typed", [])
         if not fault and job.official and self.compare_notebooks:
             (other if same.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
         outputs = notes.get("output", []) if job.official else job.kept
@@ -406,8 +410,9 @@ def _output_differences(entry: manifest.Entry, executed: Path) -> list[str]:
     return found
 
 
-def _write_back(entry: manifest.Entry, executed: Path) -> None:
-    """The outputs of the executed notebook into the committed one, whose prose may be newer."""
+def _write_back(entry: manifest.Entry, executed: Path, moved: Sequence[str]) -> list[str]:
+    """The outputs of the executed notebook into the committed one, whose prose may be newer, and the typed numbers that
+    moved; the sentences that changed."""
     notebook, ran = notebooks.read(entry.notebook), notebooks.read(executed)
     if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
         raise XCError(
@@ -416,8 +421,10 @@ def _write_back(entry: manifest.Entry, executed: Path) -> None:
         )
     for cell, done in zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True):
         cell["outputs"], cell["execution_count"] = done["outputs"], done["execution_count"]
+    said = typed.rewritten(notebook, (json.loads(one) for one in moved))
     with paths.atomic_path(entry.notebook) as part:
         part.write_text(tidy.tidied(notebook, entry.notebook), encoding="utf-8", newline="\n")
+    return said
 
 
 def accept_lesson(lesson: Path) -> str:

@@ -187,6 +187,13 @@ def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
     return table
 
 
+def plus_minus(table: pd.DataFrame, decimals: int = 1, sign: bool = False) -> list[str]:
+    """Each row's ``value`` with half of its interval, ``"17.1 ± 1.5"``, of the columns value, low and high."""
+    form = f"{'+' if sign else ''}.{decimals}f"
+    rows = zip(table["value"], table["low"], table["high"], strict=True)
+    return [f"{value:{form}} ± {(high - low) / 2:.{decimals}f}" for value, low, high in rows]
+
+
 def markdown(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
     """The table as GitHub markdown, numbers to the right."""
     names, kinds, rows = _rounded(table, decimals)

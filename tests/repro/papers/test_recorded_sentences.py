@@ -15,7 +15,7 @@ def test_every_item_with_recorded_data_holds_its_run_to_them():
     assert entries
     for entry in entries:
         code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.read(entry.notebook)["cells"])
-        typed = "item.statements(" in code and re.search(
-            r"item\.recorded\(|evidence\.gather\(item", code
+        typed = "item.check_text(" in code and re.search(
+            r"item\.recorded\(|item\.evidence\(|evidence\.gather\(item", code
         )  # then its verdicts have a column for each
         assert typed or re.search(r"findings\(.*recorded", code), entry.id

@@ -119,6 +119,15 @@ def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
     return table[[*(name for name in table if name != "verdict"), "verdict"]]
 
 
+def apart(table: pd.DataFrame, found: pd.DataFrame) -> list[pd.DataFrame]:
+    """The table of :func:`verdicts` in two: claims that some data speak about, and those that only print or a calculation does;
+    each without columns that would be empty."""
+    names = [name for name in found["dataset"].unique() if name and name in table]
+    on_data = (table[names] != "").any(axis=1)
+    parts = [part for part in (table[on_data], table[~on_data].drop(columns=names)) if len(part)]
+    return [part.loc[:, (part != "").any(axis=0)].reset_index(drop=True) for part in parts]
+
+
 def _about(document, found: pd.DataFrame) -> pd.DataFrame:
     """Without the outcomes of other documents' claims."""
     others = {id for name in known() if name != document.paper for id in claims(name).table["id"]}
