@@ -70,6 +70,12 @@ def test_datasets_and_items_restrict_each_other():
     assert {"SLEEC", "kNN", "PD-Sparse"} <= {*alone["xcrepo/tables_benchmarks"].given["models"]}
     assert "XT" not in alone["xcrepo/tables_benchmarks"].given["models"]
     assert "calibration/table4_table8_fig13_to_16" not in alone
+    assert not any("unfiltered" in name for name in alone["xcrepo/tables_benchmarks"].given["models"])
+    words = {step.entry.id: step for step in reproduce.plan(["lf-amazontitles-131k"])}
+    for item in ("xcrepo/tables_benchmarks", "calibration/table4_table8_fig13_to_16"):
+        models = words[item].given["models"]
+        assert {"PLT", "PLT, unfiltered"} <= {*models}
+        assert len({*models}) == len(models)
 
 
 @pytest.mark.parametrize("words", [["jain61"], ["eurlex-4m"], ["jain16/table9"], ["coverage/theorem51_bound"], ["tib"]])

@@ -133,6 +133,10 @@ def _given(entry: manifest.Entry, dataset: str, ids: Collection[str]) -> dict:
         documents = {id.partition(":")[0] for id in ids}
         more = [name for id in tables() if id.partition(":")[0] in documents for name in trained(id, dataset)]
         given["models"] = list(dict.fromkeys([*official["models"], *more]))
+        if (
+            registry.get(dataset).group == "label-features"
+        ):  # the page leaves out reciprocal pairs: without and with them
+            given["models"] += [f"{name}{baselines.UNFILTERED}" for name in given["models"]]
     return given
 
 
