@@ -48,35 +48,39 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def take(root: Path, sent: bundle.Bundle) -> list[str]:
-    """Write a bundle's records and all that follows from them; what was written, in words."""
-    said = []
-    for item, made in sent.records.items():
-        path = recorded.folder(item, root) / f"{sent.dataset}.csv"
-        said.append(f"{path.relative_to(root).as_posix()} {'replaced' if path.is_file() else 'is new'}")
-        recorded.write(path, made)
-    _into_manifest(root / "notebooks" / "manifest.toml", sent)
-    _into_readme(root / "data" / "recorded" / "README.md", sent)
+    """Write a bundle's records and all that follows from them, all or nothing; what was written, in words."""
     known = {line.fingerprint for line in fingerprints.table()}
-    lines = [fingerprints.Known(**line) for line in sent.about["data"]["truths"]]
-    if new := [line for line in lines if line.fingerprint not in known]:
+    new = [fingerprints.Known(**line) for line in sent.about["data"]["truths"] if line["fingerprint"] not in known]
+    files = {recorded.folder(item, root) / f"{sent.dataset}.csv": sent.content[item] for item in sent.records}
+    said = [f"{path.relative_to(root).as_posix()} {'replaced' if path.is_file() else 'is new'}" for path in files]
+    texts, more = _lifted(root, sent)
+    for path, change in (("notebooks/manifest.toml", _with_parameters), ("data/recorded/README.md", _with_commands)):
+        texts[root / path] = change((root / path).read_text(encoding="utf-8"), sent)
+    if new:
         fingerprints.write(new)
         said.append(f"{len(new)} truths of {sent.dataset} are on record")
-    return [*said, *_lift(root, sent.dataset)]
+    paths.write_together(files | {path: text.encode() for path, text in texts.items()})
+    return [*said, *more]
 
 
-def _into_manifest(path: Path, sent: bundle.Bundle) -> None:
-    """Each record's parameters, besides dataset and folder, under its item."""
-    text = path.read_text(encoding="utf-8")
+def _with_parameters(text: str, sent: bundle.Bundle) -> str:
+    """The manifest with each record's parameters, besides dataset and folder, under its item."""
     for item, made in sent.records.items():
         given = recording.parse(made.provenance["command"])[1]
         own = {name: value for name, value in given.items() if name not in ("dataset", "folder")}
-        line = f"recorded.{_key(sent.dataset)} = {_inline(own)}"
+        start = f"recorded.{_key(sent.dataset)} = "
         head, rest = re.split(rf'(?m)^(?=\["{re.escape(item)}"\]$)', text, maxsplit=1)
         table, gap, below = rest.partition("\n\n")
-        lines = [one for one in table.splitlines() if not one.startswith(f"recorded.{_key(sent.dataset)} ")]
-        text = head + "\n".join([*lines, line]) + (gap or "\n") + below
-    with paths.atomic_path(path) as part:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        lines = [one for one in table.splitlines() if not one.startswith(start)]
+        text = head + "\n".join([*lines, start + _inline(own)]) + (gap or "\n") + below
+    return text
+
+
+def _with_commands(text: str, sent: bundle.Bundle) -> str:
+    """The README of recorded results with the records' commands at the end of its list."""
+    last = [*re.finditer(r"(?m)^xcrepro run .*--record$", text)][-1].end()
+    commands = [made.provenance["command"] for made in sent.records.values()]
+    return "\n".join([text[:last], *(one for one in commands if f"{one}\n" not in text)]) + text[last:]
 
 
 def _key(name: str) -> str:
@@ -92,50 +96,30 @@ def _inline(own: dict) -> str:
     )
 
 
-def _into_readme(path: Path, sent: bundle.Bundle) -> None:
-    """The commands of the records, at the end of the list."""
-    text = path.read_text(encoding="utf-8")
-    last = [*re.finditer(r"(?m)^xcrepro run .*--record$", text)][-1]
-    entries = manifest.load(path.parents[2])
-    commands = [
-        recording.command(entries[item], recording.planned(entries[item], sent.dataset, "DIR")) for item in sent.records
-    ]
-    more = [one for one in commands if f"{one}\n" not in text]
-    with paths.atomic_path(path) as part:
-        part.write_text("\n".join([text[: last.end()], *more]) + text[last.end() :], encoding="utf-8", newline="\n")
-
-
-def _lift(root: Path, dataset: str) -> list[str]:
-    """The listing's rows of tables of which a printed number is now computed on its own data, and the README's counts."""
+def _lifted(root: Path, sent: bundle.Bundle) -> tuple[dict[Path, str], list[str]]:
+    """The listing, where a printed number of a table is now computed on its own data, and the README with its counts."""
     path, readme = root / reproduced.LISTING, root / "README.md"
-    rows, said = reproduced.read(path), []
-    before, title = reproduced.sentence(rows), registry.get(dataset).printed_name
-    found = {
-        f"{file.parent.parent.name}/{file.parent.name}": [
-            *reproduce.cells(f"{file.parent.parent.name}/{file.parent.name}", recorded.read(file).tables)
-        ]
-        for file in sorted((root / "data" / "recorded").glob(f"*/*/{dataset}.csv"))
-    }
+    rows, said, entry = reproduced.read(path), [], registry.get(sent.dataset)
+    before, records = reproduced.sentence(rows), {}
+    for file in sorted((root / "data" / "recorded").glob(f"*/*/{sent.dataset}.csv")):
+        records[f"{file.parent.parent.name}/{file.parent.name}"] = recorded.read(file)
+    found = {item: [*reproduce.cells(item, made.tables)] for item, made in (records | sent.records).items()}
     for id, row in reproduce.tables().items():
-        document = id.partition(":")[0]
-        if (
-            row.extent not in reproduced.OPEN
-            or dataset not in reproduce.datasets_of(id)
-            or reproduce.other_version(dataset, document)
-        ):
+        on_it = sent.dataset in reproduce.datasets_of(id) and not reproduce.other_version(sent.dataset, row.document)
+        if row.extent not in reproduced.OPEN or not on_it:
             continue
-        ours, missing = reproduce.beside(dataset, id, row.items, found, {}, registry.get(dataset).n_test or 1)
+        ours, missing = reproduce.beside(sent.dataset, id, row.items, found, {}, entry.n_test or 1)
         if ours:
             every = len(ours) + sum(missing.values())
-            why = f"{len(ours)} of the {every} numbers that it prints of {title} are computed on these data"
+            why = (
+                f"{len(ours)} of the {every} numbers that it prints of {entry.printed_name} are computed on these data"
+            )
             rows[rows.index(row)] = dataclasses.replace(row, extent="in part", why=f"{why}; before: {row.why}")
             said.append(f"{row.document}, {row.name}: {row.extent} -> in part ({why})")
-    reproduced.write(path, rows)
-    text = readme.read_text(encoding="utf-8") if readme.is_file() else ""
-    if before in text:
-        with paths.atomic_path(readme) as part:
-            part.write_text(text.replace(before, reproduced.sentence(rows)), encoding="utf-8", newline="\n")
-    return said
+    texts = {path: reproduced.text(rows)}
+    if readme.is_file():
+        texts[readme] = readme.read_text(encoding="utf-8").replace(before, reproduced.sentence(rows))
+    return texts, said
 
 
 if __name__ == "__main__":

@@ -115,9 +115,9 @@ def test_costs_are_kept_and_damage_is_named(tmp_path):
     path = tmp_path / "costs.csv"
     assert reproduce.read_costs(path) == []
     first = [cost("b", 10, 10, "a/x", "", 2.5, 0.25), cost("b", 10, 10, "a/y", "PLT 1", 3.0)]
-    reproduce._keep(path, first)
+    reproduce.keep_costs(path, first)
     assert reproduce.read_costs(path) == first
-    reproduce._keep(path, [cost("b", 10, 10, "a/x", "", 7.0)])
+    reproduce.keep_costs(path, [cost("b", 10, 10, "a/x", "", 7.0)])
     assert [row["seconds"] for row in reproduce.read_costs(path)] == [7.0, 3.0]
     text = path.read_text()
     path.write_text(text.replace("7.0", "soon"))
@@ -349,6 +349,10 @@ def test_from_the_word_to_the_page(demo, capsys, monkeypatch):
     (home / "number.txt").write_text("1.5")
     assert main(["reproduce", "eurlex-4k"]) == 0
     assert (ran(home), "77.87" in page.read_text()) == (["one", "two"], True)
+    assert "stand-in" not in page.read_text()
+    (home / "stand-in.txt").write_text("made up")
+    assert main(["reproduce", "eurlex-4k"]) == 0
+    assert "stand-in" in page.read_text()
     here["there"] = False
     assert main(["reproduce", "eurlex-4k"]) == 2
     assert "is not to be had" in capsys.readouterr().err

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from xcrepro.core import paths
 from xcrepro.core.errors import DataError
 
 LISTING = "notebooks/reproduced.csv"
@@ -86,13 +86,13 @@ def read(path: Path) -> list[Row]:
     return found
 
 
-def write(path: Path, rows: Sequence[Row]) -> None:
-    """Write the listing."""
-    names = [field.name for field in dataclasses.fields(Row)][1:]
-    with paths.atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([*dataclasses.astuple(row)[1:5], " ".join(row.items), row.extent, row.why] for row in rows)
+def text(rows: Sequence[Row]) -> str:
+    """The content of the listing."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([field.name for field in dataclasses.fields(Row)][1:])
+    writer.writerows([*dataclasses.astuple(row)[1:5], " ".join(row.items), row.extent, row.why] for row in rows)
+    return out.getvalue()
 
 
 def counts(rows: Sequence[Row]) -> Counter:

@@ -35,10 +35,11 @@ CLOSE = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class Bundle:
-    """What a bundle says of itself, and its records by item."""
+    """What a bundle says of itself, and by item its records and the bytes of their files."""
 
     about: dict
     records: dict[str, recorded.Record]
+    content: dict[str, bytes]
 
     @property
     def dataset(self) -> str:
@@ -176,7 +177,7 @@ def read(path: Path) -> Bundle:
         if _digest(members[name]) != items[item][0]:
             raise DataError(path, f"another content of {name}", "the content whose digest is listed")
         records[item] = _record(path, name, members[name], about["dataset"])
-    return Bundle(about, records)
+    return Bundle(about, records, {item: members[name] for name, item in wanted.items()})
 
 
 def _record(path: Path, name: str, content: bytes, dataset: str) -> recorded.Record:

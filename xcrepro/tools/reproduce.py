@@ -465,7 +465,7 @@ def run(
         for name, home in {one.of.dataset: one.of.home for one in done if one.record}.items():
             print(bundle.made(root, name, home), flush=True)
     if costs:
-        _keep(root / COSTS, [row for one in done if one.record for row in measured(one)])
+        keep_costs(root / COSTS, [row for one in done if one.record for row in measured(one)])
     return not missing and all(one.record for one in done)
 
 
@@ -540,6 +540,8 @@ def page(root: Path, name: str, done: Sequence[Done]) -> str:
         f"{counts['within']} within what chance allows, {counts['beyond']} beyond it, {counts['cannot tell']} without an "
         f"interval; {sum(one[2] for one in missing)} are not to be had"
     )
+    made_up = any(one.of and any(one.of.home.rglob(bundle.STAND_IN)) for one in done)
+    first = f"{'A stand-in, so that no number of ours means anything. ' if made_up else ''}{first}"
     text = [f"# {title}: printed, and ours", "", f"{first}.", "", _LEGEND, ""]
     for id, some in itertools.groupby(rows, lambda one: one["table"]):
         lines = [*some]
@@ -630,7 +632,7 @@ def _notes(job: children.Job) -> dict[str, list[str]]:
     return record.read(job.executed.with_suffix(".notes"))
 
 
-def _keep(path: Path, rows: Sequence[dict]) -> None:
+def keep_costs(path: Path, rows: Sequence[dict]) -> None:
     """Put measured costs into the table, in place of those of the same notebooks and datasets."""
     new = {(row["dataset"], row["item"]) for row in rows}
     every = [*(row for row in read_costs(path) if (row["dataset"], row["item"]) not in new), *rows]
