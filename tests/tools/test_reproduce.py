@@ -16,7 +16,7 @@ from xcrepro.__main__ import main
 from xcrepro.core.data import load, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import children, manifest, recorded
-from xcrepro.tools import reproduce
+from xcrepro.tools import bundle, reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -375,3 +375,16 @@ def test_what_it_took_is_kept(demo):
 @pytest.mark.parametrize("flag", [["--scheduler", "tcp://host:1"], ["--jobs", "0"]])
 def test_what_cannot_be_asked_for(demo, flag):
     assert main(["reproduce", "eurlex-4k", *flag]) == 2
+
+
+def test_the_records_are_kept_and_packed(demo, capsys, monkeypatch):
+    """With ``--record``: in data/recorded, and in one file that can be sent."""
+    project, *_ = demo
+    data = {"archive": "", "files": {}, "truths": [{}], "sizes": [], "notes": [], "label counts": []}
+    monkeypatch.setattr(bundle, "described", lambda name, home: data)
+    assert main(["reproduce", "eurlex-4k", "demo/one", "--record"]) == 0
+    assert "build/bundles/eurlex-4k.zip" in capsys.readouterr().out
+    made = recorded.read(project.root / "data/recorded/demo/one/eurlex-4k.csv")
+    assert made.provenance["command"].startswith("xcrepro run demo/one -p dataset eurlex-4k -p folder DIR")
+    sent = bundle.read(project.root / "build/bundles/eurlex-4k.zip")
+    assert (sent.records, sent.dataset) == ({"demo/one": made}, "eurlex-4k")

@@ -49,6 +49,9 @@ def add(command) -> None:
     sub.add_argument("--dry", action="store_true", help="say what it will fetch and how long it will take, and stop")
     sub.add_argument("--force", action="store_true", help="also what has run and did not change")
     sub.add_argument(
+        "--record", action="store_true", help="keep the numbers in data/recorded, and make the bundle that can be sent"
+    )
+    sub.add_argument(
         "--costs", action="store_true", help="for maintainers: keep what the runs took in data/recorded/costs.csv"
     )
     _jobs(sub)
