@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +15,7 @@ import xcrepro as xc
 from tests.refused import damaged
 from tests.repro.conftest import project as own_project
 from xcrepro.__main__ import main
-from xcrepro.core.data import load, registry
+from xcrepro.core.data import fingerprints, load, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import children, manifest, recorded
 from xcrepro.tools import bundle, reproduce
@@ -380,7 +382,8 @@ def test_what_cannot_be_asked_for(demo, flag):
 def test_the_records_are_kept_and_packed(demo, capsys, monkeypatch):
     """With ``--record``: in data/recorded, and in one file that can be sent."""
     project, *_ = demo
-    data = {"archive": "", "files": {}, "truths": [{}], "sizes": [], "notes": [], "label counts": []}
+    truth = dataclasses.asdict(fingerprints.known("eurlex-4k", "test", np.eye(3)))
+    data = {"archive": "", "files": {}, "truths": [truth], "sizes": [], "notes": [], "label counts": []}
     monkeypatch.setattr(bundle, "described", lambda name, home: data)
     assert main(["reproduce", "eurlex-4k", "demo/one", "--record"]) == 0
     assert "build/bundles/eurlex-4k.zip" in capsys.readouterr().out

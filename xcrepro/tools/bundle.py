@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import math
 import zipfile
 import zlib
 from pathlib import Path
@@ -151,25 +152,10 @@ def read(path: Path) -> Bundle:
             about = json.loads(members.pop(ABOUT))
             items = {item: (one["sha256"], one["code"]) for item, one in about["items"].items()}
             wanted = {_member(item, about["dataset"]): item for item in items}
-            data, _ = (
-                about["data"]["truths"][0],
-                (about["data"]["files"], about["kit"], about["versions"], about["machine"]),
-            )
-    except (
-        OSError,
-        zipfile.BadZipFile,
-        zlib.error,
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        AttributeError,
-    ) as error:
-        raise DataError(
-            path, f"no bundle ({type(error).__name__}: {error})", "a file of `xcrepro ... --record`"
-        ) from None
-    if about["form"] != 1 or not data:
-        raise DataError(path, f"form {about['form']!r}", "form 1")
+            _check(about)
+    except (OSError, zipfile.BadZipFile, zlib.error, LookupError, TypeError, ValueError, AttributeError) as error:
+        said = f"no bundle ({type(error).__name__}: {error})"
+        raise DataError(path, said, "a file of `xcrepro ... --record`") from None
     if odd := wanted.keys() ^ members.keys():
         raise DataError(path, f"{min(odd)!r} in one of list and content alone", f"{ABOUT} and what it lists")
     records = {}
@@ -178,6 +164,27 @@ def read(path: Path) -> Bundle:
             raise DataError(path, f"another content of {name}", "the content whose digest is listed")
         records[item] = _record(path, name, members[name], about["dataset"])
     return Bundle(about, records, {item: members[name] for name, item in wanted.items()})
+
+
+def _check(about: dict) -> None:
+    """Any error, where a bundle does not say of itself what :func:`problems` asks."""
+    if about["form"] != 1:
+        raise ValueError(f"form {about['form']!r} and not 1")
+    data, of = about["data"], (*registry.COUNTS, *registry.AVERAGES)
+    texts = (
+        about["kit"],
+        about["certificate"],
+        about["machine"]["processor"],
+        about["machine"]["system"],
+        data["archive"],
+    )
+    "".join([*texts, *data["files"], *data["notes"], *about["versions"].values()])
+    if not [fingerprints.Known(**line) for line in data["truths"]]:
+        raise ValueError("no truth")
+    sizes = [(name, math.isfinite(one) and math.isfinite(other)) for name, one, other in data["sizes"]]
+    if odd := [name for name, finite in sizes if name not in of or not finite]:
+        raise ValueError(f"the size {odd[0]!r}")
+    np.array(data["label counts"], np.int64)
 
 
 def _record(path: Path, name: str, content: bytes, dataset: str) -> recorded.Record:
