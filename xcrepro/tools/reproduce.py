@@ -189,20 +189,21 @@ def estimate(costs: Sequence[dict], items: Iterable[str], points: int, labels: i
     """Seconds and gigabytes of notebooks on a dataset of this size, and those without a measurement.
 
     A training that several notebooks share counts once. From two measured sizes (points times labels) follows the power with
-    which each grows, from 0 to 1; from one, time grows with the size.
+    which both grow, from 0 to 1: that of these notebooks, else of all that were measured twice; from one, time grows with the
+    size, and memory with its root.
     """
     items, size = list(items), points * labels
     by: dict[int, dict[str, list[dict]]] = {}
     for row in costs:
-        if row["item"] in items:
-            by.setdefault(row["points"] * row["labels"], {}).setdefault(row["item"], []).append(row)
+        by.setdefault(row["points"] * row["labels"], {}).setdefault(row["item"], []).append(row)
     measured = sorted(by)
     seconds, gb, left = 0.0, 0.0, list(items)
     for at in sorted(measured, key=lambda one: abs(math.log(one / size))):  # the nearest size that has them
         these = [item for item in left if item in by[at]]
         left = [item for item in left if item not in these]
-        other = next((one for one in measured if one != at and set(these) & set(by[one])), None)
-        common = [item for item in these if other and item in by[other]]
+        others = [(one, [*(by[one].keys() & by[at].keys())]) for one in measured if one != at]
+        others = [(one, [item for item in both if item in these] or both) for one, both in others if both]
+        other, common = max(others, key=lambda one: len({*one[1]} & {*these}), default=(None, []))
         for place, (spent, taken) in enumerate(zip(_spent(by[at], these), _spent(by[at], common), strict=True)):
             power = 1.0 if place == 0 else 0.5
             if common:
