@@ -23,7 +23,6 @@ MAX_LINES = 40
 """Of a cell: a short function and what calls it stand in the notebook, where a reader sees and changes them."""
 MASTER = "00_regenerate_all.ipynb"
 OPEN = {
-    "beyond/audit",
     "beyond/bid_or_not",
     "beyond/certainty",
     "beyond/isotonic_and_nll",
@@ -50,7 +49,6 @@ OPEN = {
     "coverage/equations",
     "coverage/frontier",
     "coverage/table1",
-    "coverage/table2_table3",
     "coverage/theorem51_bound",
     "jain16/claims",
     "jain16/equations",
@@ -59,7 +57,6 @@ OPEN = {
     "jain16/fig3a_missing_curves",
     "jain16/fig3c_fig3d_training",
     "jain16/fig4_label_contributions",
-    "jain16/table1_gains",
     "jain16/table2_datasets",
     "jain16/table3a_classics",
     "jain16/theorem43_bound",

@@ -42,3 +42,14 @@ def test_the_computation_stands_in_the_open(root):
     assert len(calls) >= 40, sorted(sources.keys() - calls)
     assert len(formulas) >= 30, sorted(sources.keys() - formulas)
     assert len(findings) >= 45, sorted(sources.keys() - findings)
+
+
+def test_a_reader_sees_no_comment(root):
+    """Of the comments behind numbers, in what nbconvert makes of the text (the site leaves them out before)."""
+    filters = pytest.importorskip("nbconvert.filters.markdown_mistune")
+    for path in tidy.find([root / "notebooks"]):
+        for cell in notebooks.read(path)["cells"]:
+            source = notebooks.text(cell["source"])
+            if cell["cell_type"] == "markdown" and "<!--" in source:
+                page = re.sub(r"<!--.*?-->", "", filters.markdown2html_mistune(source), flags=re.DOTALL)
+                assert not re.search(r"&lt;!--|--&gt;|-->|must:", page), (path.name, source[:200])

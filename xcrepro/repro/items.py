@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PAPERS = "xcrepro.repro.papers"
 INPUTS = "xcrepro.repro.inputs"
 EVIDENCE = "xcrepro.repro.published.evidence"
+BESIDE = "xcrepro.repro.published.beside"
 
 
 def folder(official: bool) -> Path:
@@ -176,6 +177,22 @@ class Item:
         parts += [of.printed(printed)] if printed else []
         parts += [of.exact(exact)] if exact else []
         return of.gather(self, *more, *parts)
+
+    def beside(self, ds, table: pd.DataFrame, *sources: str, unit: float = 1.0) -> None:
+        """Show what documents or tables (``"jain16"``, ``"jain16:table3a"``) print of this run's dataset beside what it found.
+
+        ``table`` is tidy: model, metric, k, value, low and high; ``unit`` makes its values those of print. Of a dataset that is
+        not printed the names of those that are.
+        """
+        of = importlib.import_module(BESIDE)
+        found = of.beside(ds, table, sources, unit)
+        if len(found):
+            tables.display(tables.show(found, decimals=2))
+            return
+        names = [name for name in of.of(sources) if name]
+        print(
+            f"{', '.join(sources)}: no number of {ds.title.partition(',')[0]} is printed; of these: {', '.join(names)}"
+        )
 
     def verdicts(self, found: pd.DataFrame) -> None:
         """Save and show the claims that this notebook tests with their verdicts, by :meth:`evidence`: first those that data

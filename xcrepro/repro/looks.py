@@ -23,7 +23,7 @@ NARROW, MEDIUM, WIDE, PAGE = 6.4, 7.4, 8.4, 9.4
 SMALL, TINY = 8, 6.5
 """Sizes of text inside a figure, in points: names beside marks, and what has to be smaller still."""
 
-INK, RUST, TEAL, VIOLET, AMBER, SKY = "#1b2a49", "#96301c", "#2f7f79", "#a07fc0", "#e39a2d", "#a6cbee"
+INK, RUST, TEAL, VIOLET, AMBER, SKY = "#1b2a49", "#96301c", "#2f7f79", "#a07fc0", "#e39a2d", "#5b9bd5"
 GREY, LEAF, ROSE, WHITE = "#4d4d4d", "#5b8a3a", "#b2477e", "#ffffff"
 """The palette; from dark to light the first six."""
 PAPER = {"facecolor": WHITE, "edgecolor": "none", "alpha": 0.8, "pad": 1}
@@ -94,6 +94,15 @@ METHODS: dict[str, Look] = {
     "COV-PLT": Look(INK, "o", "-"),
     "COVβ-PLT": Look(INK, "o", "-"),
 }
+DATASETS: dict[str, Look] = {
+    "TIB": Look(INK, "o", "-"),
+    "Bibtex": Look(TEAL, "s", "--"),
+    "Delicious": Look(RUST, "^", ":"),
+    "Gutenberg": Look(AMBER, "D", "-."),
+    "EURLex-4K": Look(VIOLET, "P", (0, (3, 1, 1, 1))),
+}
+"""Of the datasets that several notebooks show."""
+
 PLACES: dict[int, Look] = {1: Look(INK, "o", "-"), 3: Look(TEAL, "s", "--"), 5: Look(AMBER, "^", ":")}
 """Of k, where a figure draws several."""
 
@@ -104,15 +113,23 @@ _SPARE = tuple(
 )
 
 
+def _known(name: str) -> Look | None:
+    """The look of a method or of a dataset, whose splits look alike; what is printed is grey."""
+    if name.endswith(", printed"):
+        return Look(GREY, "D")
+    return METHODS.get(name) or DATASETS.get(name.partition(", split ")[0])
+
+
 def of(name: str) -> Look:
-    """The look of a method; a name that is not in :data:`METHODS` gets one that depends only on it."""
-    return METHODS.get(name) or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
+    """The look of a method or a dataset; a name that has none gets one that depends only on it."""
+    return _known(name) or _SPARE[zlib.crc32(name.encode()) % len(_SPARE)]
 
 
 def distinct(names: Iterable[str]) -> dict[str, Look]:
-    """Looks for methods that are drawn together, no two alike as long as there are enough; METHODS keep theirs."""
+    """Looks for methods or datasets that are drawn together, no two alike as long as there are enough; those of
+    :data:`METHODS` and :data:`DATASETS` keep theirs."""
     names = list(names)
-    found = {name: METHODS[name] for name in names if name in METHODS}
+    found = {name: known for name in names if (known := _known(name))}
     for name in names:
         if name in found:
             continue

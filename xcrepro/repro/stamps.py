@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xcrepro.core import paths
-from xcrepro.repro import closure, manifest, notebooks, recorded
+from xcrepro.repro import closure, manifest, notebooks, recorded, typed
 
 WHOLE = ("core/data", "core/metrics", "models", "repro/published")
 ENGINE = ("compare.py", "figures.py", "items.py", "looks.py", "recorded.py", "same.py", "tables.py")
@@ -96,8 +96,10 @@ class Stamp:
 
 def fingerprint(entry: manifest.Entry, values: dict, installed: dict[str, str], needs: dict[str, str]) -> dict:
     """All that decides what a run of ``entry`` gives and can be known before it."""
+    notebook = notebooks.read(entry.notebook)
     return {
-        "code": notebooks.code_hash(notebooks.read(entry.notebook)),
+        "code": notebooks.code_hash(notebook),
+        "text": typed.digest(notebook),
         "parameters": values,
         "sources": sources(entry),
         # One that was not there when the item ran shall be shown too.
@@ -149,6 +151,8 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
     new, was = json.loads(json.dumps(new)), old.fingerprint
     if was.get("code") != new["code"]:
         return "the notebook's code changed"
+    if was.get("text") != new.get("text"):
+        return "a number of its text changed"
     for key, words in (
         ("parameters", "parameter"),
         ("sources", "source"),

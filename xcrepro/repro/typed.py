@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from xcrepro.core.errors import ArgumentError, XCError
+from xcrepro.core.errors import XCError
 from xcrepro.repro import compare, notebooks
 
 TAGS = {"answer", "conclusion"}
@@ -35,28 +37,32 @@ WORDS = {word: str(value) for value, word in enumerate(_TEN.split())} | {
 """Numbers in words, as digits that a value has to round to."""
 _DIGITS = r"[+−-]?\d+(?:,\d{3})*(?:\.\d+)?"
 _HELD = re.compile(
-    rf"(?P<number>(?<![\w.,])(?:{_DIGITS}|[A-Za-z]+))(?P<stars>\*{{0,2}})<!--(?P<code>.*?)-->", re.DOTALL
+    rf"(?P<number>(?<![\w.,])(?:{_DIGITS}|(?i:\b(?:{'|'.join(WORDS)}))))(?P<stars>\*{{0,2}})<!--(?P<code>.*?)-->",
+    re.DOTALL,
 )
 _MUST = re.compile(r"<!--\s*must:(?P<code>.*?)-->", re.DOTALL)
 _NUMBER = re.compile(rf"(?<![\w@.,/^_-]){_DIGITS}(?![\w-]|\.\d)")
-_LIST = r"\d+[a-d]?(?:(?:,| and| to| or|, and) (?:\d+[a-d]?|[a-d])\b(?!,\d| %| points))*"
+_LIST = r"\d+(?:\.\d+)*[a-d]?(?:(?:,| and| to| or|, and) (?:\d+(?:\.\d+)*[a-d]?|[a-d])\b(?!,\d| %| points))*"
 _NAMED = re.compile(
-    r"(?i:\b(?:tables?|figures?|sections?|equations?|lessons?|theorems?|corollary|algorithms?|pages?|splits?|seeds?|appendix|places?|"
-    rf"ranks?|rows?|columns?|cells?|task|versions?|step|definitions?|chapter|records?(?= \d+\b))) {_LIST}"
+    r"(?i:\b(?:tables?|figures?|sections?|equations?|lessons?|theorems?|corollary|algorithms?|pages?|splits?|seeds?|"
+    r"appendix|places?|ranks?|rows?|columns?|cells?|task|versions?|step|definitions?|chapter|lines?|labels?(?= \d+\b)|"
+    rf"records?(?= \d+\b))) {_LIST}"
     rf"|\b[kK] *(?:=|≤|≥|<|>|from|up to) *{_LIST}|@{_LIST}"  # places of a ranking
     r"|(?<![\d.,])(?:1[89]|20)\d\d(?![\d.,]\d| %)"  # years
     r"|(?<![\d.,])9[59] %"  # confidence
+    r"|\[\d+[a-z]?\]|\b(?:1 to 9|10 to 99|100 to 999)\b"  # words of a link; the bins of binned macro-F1
+    r"|\b(?:with|from|per|fitted to|after) \d[\d,]*(?= (?:\w+ )?(?:records|points)\b)"  # sizes
     r"|\b\d+ to [\d,]+(?= (?:training |train |test )?(?:records|points|occurrences)\b)"  # bins
-    r"|\b[A-Za-z] = \d+(?:\.\d+)?(?:(?:,| and| or) \d+(?:\.\d+)?)*"  # a setting with its name
+    r"|(?<!\w)[^\W\d_] = \d+(?:\.\d+)?(?:(?:,| and| or) \d+(?:\.\d+)?)*"  # a setting with its name
     r"|\(\d+[a-d]?\)|^ *\d+\. |(?<![\d.,])[01](?![.,]?\d| of | %)|\b100 %",
     re.MULTILINE,
 )
 """What has digits and needs no comment: equations and other places of a document, k and further settings by their letter,
-bins of training records, years, levels of confidence, and the ends of a scale."""
+bins of training records, sizes that are tried, years, levels of confidence, and the ends of a scale."""
 _SEVERAL = "|".join(_TEN.split()[2:])
 _IN_WORDS = re.compile(
-    rf"(?i)\b(?:{'|'.join(WORDS)}) (?:out )?of (?:the |its |our |these )?(?:{_SEVERAL}|\d+)\b"
-    rf"|\b(?:twice|(?:{_SEVERAL}) times)\b"
+    rf"(?i)\b(?!one of the)(?:{'|'.join(WORDS)}) (?:out )?of (?:the |its |our |these )?(?:{_SEVERAL}|\d+)\b"
+    rf"|\b(?:twice|(?:{_SEVERAL}) times)(?= (?:as|the|its|that|too)\b)"
 )
 _NO_TEXT = re.compile(r"(?<=\])\([^)\s]*\)|`[^`]*`|\$\$.*?\$\$|\$[^$\n]+\$|<[^>\n]+>", re.DOTALL)
 
@@ -78,6 +84,19 @@ class Held:
     def condition(self) -> bool:
         """Whether it is a ``must:``."""
         return not self.written
+
+    @property
+    def quoted(self) -> bool:
+        """Whether it is a quoted text, which says where the number is from."""
+        return isinstance(self.literal, str)
+
+    @property
+    def literal(self) -> object:
+        """The value of an expression that is a literal, else None."""
+        try:
+            return ast.literal_eval(self.code)
+        except (ValueError, SyntaxError):
+            return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +130,11 @@ def held(notebook: dict) -> list[Held]:
     return sorted(found, key=lambda one: (one.cell, one.start))
 
 
+def digest(notebook: dict) -> str:
+    """SHA-256 over the numbers that are held and their expressions: a run has to be compared with them."""
+    return hashlib.sha256(json.dumps([(one.written, one.code) for one in held(notebook)]).encode()).hexdigest()
+
+
 def unheld(notebook: dict) -> list[str]:
     """Numbers of the text that no comment holds, comments that hold nothing, and expressions that are only a number."""
     found = []
@@ -124,11 +148,7 @@ def unheld(notebook: dict) -> list[str]:
                 around = " ".join(rest[max(0, one.start() - 40) : one.end() + 25].split())
                 found.append(f"{where}: no comment holds {one[0]!r} in {around!r}")
     for one in held(notebook):
-        try:
-            ast.literal_eval(one.code)
-        except (ValueError, SyntaxError):
-            continue
-        if not isinstance(ast.literal_eval(one.code), str):
+        if one.literal is not None and not one.quoted:
             found.append(f"markdown cell {one.cell + 1}: {one.written or 'must:'} is held by the literal {one.code}")
     return found
 
@@ -139,26 +159,22 @@ def faults(notebook: dict, namespace: Mapping[str, object]) -> list[Fault]:
     for one in held(notebook):
         try:
             value = eval(compile(one.code, "<text>", "eval"), names)  # the notebook's own code, as its cells are
-            value = value if one.condition or isinstance(value, str) else float(value)
+            value = value if one.condition or one.quoted else float(value)
         except Exception as error:
             found.append(Fault(one, f"its expression `{one.code}` fails: {type(error).__name__}: {error}"))
             continue
         if one.condition:
             if not bool(value):
                 found.append(Fault(one, f"`{one.code}` is not so"))
-        elif not isinstance(value, str) and not rounds_to(value, one.written):
+        elif not one.quoted and not rounds_to(value, one.written):
             now = "" if one.written.lower() in WORDS else written_like(value, one.written)
             found.append(Fault(one, f"{one.written} is {value:.6g}, by `{one.code}`", now))
     return found
 
 
 def rounds_to(value: float, written: str) -> bool:
-    """Whether a value rounds to a number as it is typed, in digits or in words."""
-    digits = WORDS.get(written.lower(), written).replace(",", "").replace("−", "-")
-    try:
-        return compare.within(value, digits)
-    except ArgumentError:
-        raise ArgumentError("the word", "must be a number", repr(written), f"known are {', '.join(WORDS)}") from None
+    """Whether a value rounds to a number as it is typed, in digits or in one of :data:`WORDS`."""
+    return compare.within(value, WORDS.get(written.lower(), written).replace(",", "").replace("−", "-"))
 
 
 def written_like(value: float, written: str) -> str:

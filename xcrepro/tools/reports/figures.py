@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from xcrepro.repro import figures, looks
 from xcrepro.repro.looks import Look
@@ -175,7 +176,12 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, how: str = "isotonic r
             panel.set(title=plain(model), xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
             figures.draws(panel, x="confidence", y="accuracy")
         looks.label_grid(axes, "mean score", "share of hits", len(models))
-        looks.title(fig, f"Reliability at {k}; filled: before, hollow: after {how}; pale: chance, for the filled")
+        marks = {"marker": "o", "color": looks.GREY, "linestyle": ""}
+        shown = [Line2D([], [], label="before calibration", **marks)]
+        shown += [Line2D([], [], label=f"after {how}", markerfacecolor=looks.WHITE, **marks)]
+        shown += [Line2D([], [], color=looks.GREY, linewidth=5, alpha=0.3, label="what chance allows, before")]
+        fig.legend(handles=shown, loc="outside lower center", ncols=3 if cols > 1 else 1)
+        looks.title(fig, f"How often predictions are right, by their score ({k} per point)")
     return fig
 
 
