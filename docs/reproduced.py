@@ -1,89 +1,21 @@
 """Which figures, tables and sub-tables of the five documents are reproduced, by which items, and from what.
 
-``notebooks/reproduced.csv`` has a row for each: document, kind (``figure`` or ``table``; ``text`` for theorems, equations and
-sections, ``beyond`` for questions of the project's own, neither of which is counted), name, shows, items (separated by
-spaces, the one that computes most first), extent (a key of :data:`EXTENTS`; empty for ``beyond``) and what is missing
-or different. What an item rests on stands in its committed notebook and nowhere else, so the page takes it from there.
+The listing is read by :mod:`xcrepro.repro.reproduced`. What an item rests on stands in its committed notebook and nowhere
+else, so the page takes it from there.
 """
 
 from __future__ import annotations
 
-import csv
-import dataclasses
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
-from xcrepro.core.errors import DataError
+from xcrepro.core.data import registry
 from xcrepro.repro.manifest import Entry
+from xcrepro.repro.reproduced import COUNTED, EXTENTS, KINDS, LISTING, OPEN, Row, counts, read
+from xcrepro.tools import reproduce
 
-LISTING = "notebooks/reproduced.csv"
-EXTENTS = {
-    "in full": "every curve, row and panel, on the document's own data, or by arithmetic on its own numbers; all of a text.",
-    "in part": "some rows, panels or columns on the document's own data; what is missing is beside it.",
-    "on other data": "the same experiment by the same kind of method, on other real data: does the finding carry over?",
-    "stand-in": "another method in place of the document's, on other data: does the same happen there?",
-    "not run": "the notebook can compute it, but needs a download, and its committed run has none.",
-    "saved predictions": "drawn from a reader's saved predictions of its model, which is not trained here.",
-    "printed": "the document's own numbers, compared and drawn; none is computed.",
-    "missing": "no item yet.",
-}
-"""How far a figure or table is reproduced -> what that means, the furthest first."""
-KINDS = ("figure", "table", "text", "beyond")
-COUNTED = KINDS[:2]
+__all__ = ["COUNTED", "EXTENTS", "KINDS", "LISTING", "Row", "counts", "faults", "page", "read"]
+
 _OWN = "kit"  # the folder of items that belong to no document
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """A line of the listing; ``line`` is its number in the file."""
-
-    line: int
-    document: str
-    kind: str
-    name: str
-    shows: str
-    items: tuple[str, ...]
-    extent: str
-    why: str
-
-
-def read(path: Path) -> list[Row]:
-    """The listing.
-
-    Parameters
-    ----------
-    path : Path
-        ``notebooks/reproduced.csv``.
-
-    Returns
-    -------
-    list of Row
-
-    Raises
-    ------
-    DataError
-        For other columns, a kind or extent that is not known, and a row named twice.
-    """
-    names = [field.name for field in dataclasses.fields(Row)][1:]
-    found, seen = [], set()
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file, strict=True)
-        if reader.fieldnames != names:
-            raise DataError(path, f"columns {reader.fieldnames}", ", ".join(names), line=1)
-        for one in reader:
-            if None in one or None in one.values():
-                raise DataError(path, "more or fewer cells than columns", f"{len(names)} cells", line=reader.line_num)
-            row = Row(reader.line_num, **one | {"items": tuple(one["items"].split())})
-            if row.kind not in KINDS:
-                raise DataError(path, f"kind {row.kind!r}", f"one of {', '.join(KINDS)}", line=row.line)
-            if row.extent not in EXTENTS and (row.extent or row.kind != "beyond"):
-                raise DataError(path, f"extent {row.extent!r}", f"one of {', '.join(EXTENTS)}", line=row.line)
-            if (row.document, row.name) in seen:
-                raise DataError(path, f"{row.document}, {row.name} a second time", "each once", line=row.line)
-            seen.add((row.document, row.name))
-            found.append(row)
-    return found
 
 
 def faults(
@@ -132,11 +64,6 @@ def faults(
     return found
 
 
-def counts(rows: Sequence[Row]) -> Counter:
-    """Extent -> how many figures, tables and sub-tables."""
-    return Counter(row.extent for row in rows if row.kind in COUNTED)
-
-
 def page(
     rows: Sequence[Row],
     items: Mapping[str, Entry],
@@ -180,7 +107,33 @@ def page(
         lines += ["| | shows | reproduced | by | rests on | what is missing or different |", "|" + " :-- |" * 6]
         lines += [_line(row, items, rests_on) for row in part]
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *waiting(rows)])
+
+
+def waiting(rows: Sequence[Row]) -> list[str]:
+    """Which tables wait for somebody who can download a dataset, by dataset, and the command that computes them."""
+    known = {(row.document, row.name): row for row in rows}
+    by: dict[str, list[str]] = {}
+    for id, row in reproduce.tables().items():
+        now = known.get((row.document, row.name), row)
+        for name in reproduce.datasets_of(id) if now.extent in OPEN else ():
+            entry, other = registry.get(name), reproduce.other_version(name, row.document)
+            if not (other or entry.proprietary or "committed" in entry.archive) and reproduce.can(id, name):
+                by.setdefault(entry.printed_name, []).append(f"{row.document}, {row.name[0].lower()}{row.name[1:]}")
+    lines = ["## Which tables still wait for somebody with a download", ""]
+    lines += [
+        "We cannot download these datasets here, and you perhaps can. One command computes what the kit can of their printed "
+        "rows, and `--record` makes one small file of the results, without any of the data, that you can "
+        "[send us](CONTRIBUTING.md#real-results). Then the rows move from *printed* to *in part*.",
+        "",
+        "| dataset | tables | command |",
+        "| :-- | :-- | :-- |",
+    ]
+    lines += [
+        f"| {title} | {'; '.join(some)} | `xcrepro reproduce {registry.get(title).name} --record` |"
+        for title, some in by.items()
+    ]
+    return [*lines, ""]
 
 
 def _line(row: Row, items: Mapping[str, Entry], rests_on: Callable[[Entry], list[str]]) -> str:

@@ -94,6 +94,8 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
     for name, text in generated.pages(root, items).items():
         _write(target / name, text)
     first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
+    for here, page in GENERATED.items():
+        first = first.replace(f"]({here})", f"]({page})")
     (target / "docs/index.md").unlink()
     # As the first page mentions them, the others behind.
     mentioned = re.findall(r"\(docs/(\w+)\.md", first)
@@ -183,6 +185,18 @@ def with_slides(name: str, notebook: dict) -> dict:
     link = f'<a href="../../slides/{name}.html">Slides of this lesson</a>'  # made after the pages
     cells[0] = {**cells[0], "source": f"{notebooks.text(cells[0]['source'])}\n\n{link}"}
     return {**notebook, "cells": cells}
+
+
+GENERATED = {
+    "data/claims/README.md": "documents.md",
+    "notebooks/reproduced.csv": "reproduced.md",
+    "figures": "gallery.md",
+    "docs/explore.py": "explore.md",
+    "data/published/README.md": "leaderboards.md",
+    "xcrepro/core/README.md": "api.md",
+    "xcrepro/tools/README.md": "commands.md",
+}
+"""What the first page links to in the repository -> the page that the site makes of it."""
 
 
 def moved_up(text: str) -> str:

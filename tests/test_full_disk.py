@@ -30,6 +30,7 @@ from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
 from xcrepro.repro.inputs import download, twin_statistics
 from xcrepro.repro.start import start
+from xcrepro.tools import reproduce
 from xcrepro.tools.commands import judge
 from xcrepro.tools.course import board
 from xcrepro.tools.reports import report
@@ -200,10 +201,15 @@ def started(home: Path, turn: int) -> None:
         start(home / "mine")
 
 
+def costs(home: Path, turn: int) -> None:
+    rows = [("toy", 10, 20, f"demo/{i}", "", 0.5, 0.25) for i in range(10 * turn)]
+    reproduce.keep_costs(home / "costs.csv", [dict(zip(reproduce.COST_COLUMNS, row, strict=True)) for row in rows])
+
+
 # fmt: off
 OTHER_WRITERS = (
     calibrator, model, vectorized, open_dataset, fingerprints_,
-    checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard,
+    checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard, costs,
 )
 # fmt: on
 OF_DATA = {

@@ -459,9 +459,16 @@ def test_python_of_the_readme_runs(root, tmp_path, monkeypatch, capsys):
 
 def test_links_lead_somewhere_where_the_sources_are_read(root):
     for path in [root / "README.md", *PAGES]:
-        if path.name != "index.md":  # the site's own first page, which leads to generated ones
-            for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
-                assert "://" in link or (path.parent / link.partition("#")[0]).exists(), (path.name, link)
+        for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+            assert "://" in link or (path.parent / link.partition("#")[0]).exists(), (path.name, link)
+
+
+def test_the_first_page_of_the_site_leads_to_what_the_site_makes(staged):
+    folder, _ = staged
+    first = (folder / "index.md").read_text(encoding="utf-8")
+    for here, page in sources.GENERATED.items():
+        assert f"]({page})" in first
+        assert f"]({here})" not in first
 
 
 def test_the_readme_is_short(root):

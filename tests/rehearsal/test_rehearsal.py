@@ -10,9 +10,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tests.rehearsal import __main__ as rehearsal
 from tests.rehearsal import catalogue, doors, standins
+from xcrepro.core import formats
 from xcrepro.core.data import load
 from xcrepro.core.data.read import read_sparse, read_xc
 from xcrepro.core.errors import XCError
@@ -89,6 +91,30 @@ def test_the_strangers_are_strange(tmp_path):
     assert set(single.train.Y.getnnz(axis=1)) == {1}
     assert 0 in empty.train.Y.getnnz(axis=1)
     assert ((empty.label_counts == 0) & (empty.test.Y.getnnz(axis=0) > 0)).any()
+
+
+def test_a_reader_s_predictions_are_of_every_kind(tmp_path):
+    """Rows with fewer than k labels, scores of half precision, ids alone; with as many labels as Amazon-670K has, and few."""
+    for labels in (670_091, 12):
+        rng = np.random.default_rng(labels)
+        Y = sparse.random(60, labels, 40 / (60 * labels), "csr", np.float32, rng=rng)
+        place = tmp_path / str(labels)
+        rehearsal.given(place, Y)
+        with np.load(place / "half.npz") as half, np.load(place / "ids.npz") as ids:
+            assert half["scores"].dtype == np.float16
+            assert len({tuple(row) for row in ids["scores"]}) == 1  # of the places, and of no model
+        few = sparse.load_npz(place / "few.npz")
+        k = min(20, labels)
+        assert few.shape == (60, labels)
+        assert 0 < few.getnnz(axis=1).min() < k
+        for name in ("few", "half", "ids"):
+            top = formats.read_predictions(place / f"{name}.npz", n_rows=60, n_labels=labels)
+            assert (len(top), top.n_labels) == (60, labels)
+            assert all(len({*row[row >= 0].tolist()}) == (row >= 0).sum() for row in top.ids)
+    shape = catalogue.shapes()[catalogue.MANY_LABELS]
+    assert shape.n_labels == 670_091
+    found = {run.variant for run in rehearsal.runs(tmp_path) if run.dataset == catalogue.MANY_LABELS}
+    assert found == {"given"}
 
 
 def test_an_archive_with_padding_is_the_same_data():

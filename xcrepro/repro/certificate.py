@@ -135,7 +135,7 @@ def make(
     differing = sorted(changed | failed)
     compared |= {*differing}
     return Certificate(
-        **_machine(),
+        **machine(),
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         commit=commit,
         items=named if items else [],
@@ -242,7 +242,7 @@ def cpu() -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
 
 
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
     """What a certificate says of a machine: nothing that tells whose it is."""
     about = cpu()
     flags = about.get("flags", "").split()

@@ -47,6 +47,7 @@ class Entry:
     long: bool = False
     seconds: int = 0
     recorded: dict[str, dict] = dataclasses.field(default_factory=dict)
+    papers: dict[str, object] = dataclasses.field(default_factory=dict)
 
     @property
     def notebook(self) -> Path:
@@ -95,6 +96,7 @@ _TYPES = {
     "long": (bool, "true or false"),
     "seconds": (int, "a whole number above 0"),
     "recorded": (dict, "a table of datasets, each a table of parameters"),
+    "papers": (dict, "a table of parameters"),
 }
 
 
@@ -125,6 +127,7 @@ def _entry(root: Path, path: Path, id: str, table: object) -> Entry:
         long=table.get("long", False),
         seconds=table.get("seconds", 0),
         recorded=recorded,
+        papers=table.get("papers", {}),
     )
     if not entry.notebook.is_file():
         raise refuse(f"its notebook {entry.notebook} is not there")

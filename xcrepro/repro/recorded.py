@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, XCError
-from xcrepro.repro import same, tables
+from xcrepro.repro import record, same, tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,10 @@ class Record:
 
 
 def note(part: str, table: pd.DataFrame) -> None:
-    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to."""
+    """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to; and note its memory."""
+    import resource  # of Unix systems alone
+
+    record.note("peak", str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
         file.write(json.dumps([part, *tables.exact(table)]) + "\n")
 
@@ -176,9 +179,13 @@ def _text(record: Record, version: str | None = None) -> str:
 
 def read(path: Path) -> Record:
     """The record that a file holds."""
+    return parsed(path.read_bytes(), path)
+
+
+def parsed(content: bytes, path: str | Path) -> Record:
+    """The record in the bytes of a file, which errors call ``path``."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            head, *lines = list(csv.reader(file)) or [[]]
+        head, *lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""))) or [[]]
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(path, f"no table ({error})", "CSV in UTF-8") from None
     if tuple(head) != COLUMNS:

@@ -12,7 +12,7 @@ import functools
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from xcrepro.core import paths
@@ -167,12 +167,20 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
     whole = stamps.fingerprint(recording.entry, {**values, "folder": ""}, _versions(), {})
     files = sorted(path for path in recording.home.rglob("*") if path.is_file())
     data = {path.relative_to(recording.home).as_posix(): closure.file_hash(path) for path in files}
-    # What a table comes to does not rest on the engine, which only shows and compares it.
-    whole["sources"] = {
-        name: content for name, content in whole["sources"].items() if name.rpartition("/")[0] != "xcrepro/repro"
-    }
     kept = ("code", "parameters", "sources", "versions")
-    return {**{key: whole[key] for key in kept}, "data": data}
+    return {**{key: whole[key] for key in kept}, **without_engine(whole), "data": data}
+
+
+def without_engine(fingerprint: dict) -> dict:
+    """The code of a fingerprint: what a table comes to does not rest on the engine, which only shows and compares it."""
+    sources = fingerprint["sources"].items()
+    kept = {name: content for name, content in sources if name.rpartition("/")[0] != "xcrepro/repro"}
+    return {"code": fingerprint["code"], "sources": kept}
+
+
+def jobs(recording: Recording, force: bool = False) -> list[children.Job]:
+    """The runs of a recording's splits, each kept until something under it changes."""
+    return [_job(recording, split, values, force) for split, values in recording.runs.items()]
 
 
 def _job(recording: Recording, split: int, values: dict, force: bool) -> children.Job:
@@ -186,10 +194,16 @@ def _job(recording: Recording, split: int, values: dict, force: bool) -> childre
 
 def collect(recording: Recording, force: bool = False) -> recorded.Record:
     """Run a recording's splits, those that have not run yet, and put them together."""
-    jobs = [_job(recording, split, values, force) for split, values in recording.runs.items()]
-    results = runner.run_jobs(recording.entry.root, jobs, "local", None, 1)
+    made = jobs(recording, force)
+    return gathered(recording, made, runner.run_jobs(recording.entry.root, made, "local", None, 1))
+
+
+def gathered(
+    recording: Recording, made: Sequence[children.Job], results: Mapping[str, runner.Result]
+) -> recorded.Record:
+    """What its splits' runs came to, put together; RunFailed where one failed or has no table."""
     found = []
-    for job in jobs:
+    for job in made:
         if results[job.id].bad:
             raise runner.RunFailed(f"{job.id} failed: {results[job.id].why}")
         found.append(recorded.noted(job.keeps))
@@ -211,7 +225,7 @@ def run(recordings: Sequence[Recording], force: bool = False, commit: bool = Tru
     for number, recording in enumerate(recordings, 1):
         at = f"[{number:>{len(str(len(recordings)))}}/{len(recordings)}] "
         try:
-            said = _settle(recording, collect(recording, force), commit)
+            said = settle(recording, collect(recording, force), commit)
         except (OSError, XCError) as error:
             failed += 1
             said = system_fault(error) if isinstance(error, OSError) else str(error)
@@ -220,7 +234,8 @@ def run(recordings: Sequence[Recording], force: bool = False, commit: bool = Tru
     return not failed
 
 
-def _settle(recording: Recording, record: recorded.Record, commit: bool) -> str:
+def settle(recording: Recording, record: recorded.Record, commit: bool = True) -> str:
+    """Write a record unless the one that stands is equal; what became of it, in words."""
     root, target = recording.entry.root, recording.target
     if not commit:
         target = root / "build" / "recorded" / recording.entry.id / f"{recording.dataset}.csv"

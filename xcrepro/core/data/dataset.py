@@ -87,6 +87,9 @@ class Dataset:
         What the D features are, where they are words and the dataset says which.
     label_codes : tuple of str
         What the L labels are called elsewhere, such as GND numbers, where the dataset says it.
+    excluded : tuple of (rows, labels), optional
+        Pairs of a test point and a label that may not be predicted, where the dataset has them (``filter_labels_test.txt``):
+        the repository's page leaves them out of every prediction before it counts.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Dataset:
     label_features: csr_matrix | None = field(default=None, repr=False)
     words: tuple[str, ...] = field(default=(), repr=False)
     label_codes: tuple[str, ...] = field(default=(), repr=False)
+    excluded: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
 
     @property
     def label_counts(self) -> np.ndarray:

@@ -26,6 +26,7 @@ from xcrepro.core.data.registry import FILE_SETS, Entry
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
 
 if TYPE_CHECKING:
+    import numpy as np
     from scipy.sparse import csr_matrix
 
 PAGE = "http://manikvarma.org/downloads/XC/XMLRepository.html"
@@ -37,6 +38,8 @@ LAYOUTS = (
 LABEL_FILES = ("label_names.txt", "labels.txt", "Y.txt", "lbl.json.gz", "lbl.json", "output-items.txt")
 """Files of label names that are found without a dataset.toml (:mod:`xcrepro.core.data.names` has their forms)."""
 _ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
+FILTER = "filter_labels_test.txt"
+"""Of the LF datasets: pairs of a test point and a label that may not be predicted."""
 _LABEL_FEATURES = rf"lbl_X_Xf{_ENDING}"
 # Key of [files] -> the names it may have. Filter files end in _train.txt too, and are no data.
 _NAMES = {
@@ -190,6 +193,7 @@ def load(
         label_names=_label_names(entry, folder, train.Y.shape[1]),
         validation=_validation(entry, folder, train),
         label_features=_label_features(entry, folder, train),
+        excluded=_excluded(entry, folder, test),
     )
 
 
@@ -295,6 +299,12 @@ def pin(name: str) -> Path:
         found = f"no archive of {entry.printed_name} has passed the comparison with what is printed"
         raise DataMissing(f"{record}: {found}; `xcrepro fetch {entry.name} --force --pin` fetches one")
     return registry.pin(entry.name, record.read_text(encoding="utf-8").split()[0])
+
+
+def remembered_sum(name: str) -> str:
+    """The SHA-256 of the archive that a dataset in the cache came from; empty where none was fetched."""
+    record = _record_of(registry.get(name))
+    return next(iter(record.read_text(encoding="utf-8").split()), "") if record.is_file() else ""
 
 
 def statistics(train: Split, test: Split) -> dict[str, float | None]:
@@ -607,6 +617,15 @@ def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:
     found = _points(files, "validation")
     _same_widths(files, train, "validation", found)
     return found
+
+
+def _excluded(entry: Entry, folder: Path, test: Split) -> tuple[np.ndarray, np.ndarray] | None:
+    """The pairs that may not be predicted, where a file of them lies beside the data and names some."""
+    from xcrepro.core.data import splits
+
+    path = next(iter(_find_named(entry, folder, archived=True).values())).parent / FILTER
+    rows, labels = splits.read_filter(path, shape=test.Y.shape) if path.is_file() else ((), ())
+    return (rows, labels) if len(rows) else None
 
 
 def _label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | None:

@@ -15,10 +15,12 @@ from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.predictions import TopK, read_calibration_npz
 from xcrepro.core.truth import Truth, as_truth
-from xcrepro.repro.inputs import trained
+from xcrepro.repro.inputs import reciprocal, trained
 
 PLACES = 100
 """Labels per point among which rules choose, and as many as k may be."""
+UNFILTERED = ", unfiltered"
+"""Behind a name: its predictions with the pairs that may not be predicted."""
 SHOWN = 5
 """Labels per point that most tables read."""
 
@@ -87,13 +89,19 @@ for _name, _loss in LOSSES.items():
 def recipe(name: str, ds: Dataset, seed: int = 0) -> models.Model:
     """The unfitted model behind a name of :data:`RECIPES` or :data:`VARIANTS`; the dataset gives its propensities' A and B."""
     known = RECIPES | VARIANTS
-    if name not in known:
+    if plain(name) not in known:
         raise ArgumentError("names", f"must be baselines: {', '.join(known)}", repr(name))
-    return known[name](ds, seed)
+    return known[plain(name)](ds, seed)
+
+
+def plain(name: str) -> str:
+    """A baseline's name, of ``"PLT, unfiltered"`` as well."""
+    return name.removesuffix(UNFILTERED)
 
 
 def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
     """The training of one baseline (:func:`recipe`) on the train split of a dataset, shared by all who ask."""
+    name = plain(name)
     model, X, Y = recipe(name, ds, seed), ds.train.X, ds.train.Y
     if not needs_label_features(name):
         return trained.training(model, X, Y, of=ds.name)
@@ -113,7 +121,7 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
 
 def needs_label_features(name: str) -> bool:
     """Whether a baseline, such as "Two towers", is trained on words of the labels."""
-    return name in READERS or name.endswith(AS_POINTS)
+    return plain(name) in READERS or plain(name).endswith(AS_POINTS)
 
 
 def predictions(
@@ -121,19 +129,32 @@ def predictions(
 ) -> dict[str, TopK]:
     """Model -> the ``places`` best labels of each test point: saved predictions first, then the baselines (by default all).
 
+    If the dataset has pairs that may not be predicted (``ds.excluded``), they are taken out; ``"PLT, unfiltered"`` among the
+    names is the same model with them.
+
     ``given`` is a file or folder of saved predictions (:func:`saved`). A baseline of the same name is left out, and all
     of them if the dataset has no features to train on. ``least`` is how many models the item compares; fewer are refused.
     """
-    found = saved(given, ds, places) if given else {}
+    more = places + (reciprocal.most(ds.excluded) if ds.excluded else 0)
+    found = saved(given, ds, more) if given else {}
     wanted = [name for name in (RECIPES if names is None else names) if name not in found]
     for name in wanted:
-        recipe(name, ds, seed)  # refused before anything is trained
+        if plain(name) not in found:
+            recipe(name, ds, seed)  # refused before anything is trained
+        if name != plain(name) and not ds.excluded:
+            rule = "must be of a dataset that has pairs that may not be predicted"
+            raise ArgumentError("names", rule, repr(name), f"take {plain(name)!r}")
     for name in wanted if not (given and ds.train.X is None) else ():
-        found[name] = training(name, ds, seed).predictions(ds.test.X, places)
+        of = plain(name)
+        found[name] = found[of] if of in found else training(name, ds, seed).predictions(ds.test.X, more)
     if len(found) < least:
         rule = f"must be {least} model{'s' if least > 1 else ''} or more for this item"
         raise ArgumentError("models", rule, list(found) or "none", "name more in models, or give predictions")
-    return found
+    if ds.excluded:
+        found = {
+            name: top if name != plain(name) else reciprocal.without(top, ds.excluded) for name, top in found.items()
+        }
+    return {name: top.head(places) for name, top in found.items()}
 
 
 # ---------------------------------------------------------------- anybody's predictions

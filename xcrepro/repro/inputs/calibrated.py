@@ -54,6 +54,11 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
     validation = None if ds.validation is None else split(ds.validation)
     words = None if ds.label_features is None else ds.label_features[labels]
     named = {"label_names": names, "label_codes": codes, "label_features": words}
+    if ds.excluded:
+        place = np.full(ds.test.Y.shape[1], -1)
+        place[labels] = np.arange(len(labels))
+        rows, now = ds.excluded[0], place[ds.excluded[1]]
+        named["excluded"] = (rows[now >= 0], now[now >= 0]) if (now >= 0).any() else None
     ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), validation=validation, **named)
     if not isinstance(ds, Twin):
         return ds
@@ -72,7 +77,7 @@ def linked(top: TopK, k: int, name: str = "") -> TopK:
     their scores are no probabilities; without a name scores are squeezed only if one lies outside [0, 1].
     """
     top = top.head(k)
-    if name not in NO_PROBABILITIES:
+    if baselines.plain(name) not in NO_PROBABILITIES:
         inside = np.clip(top.scores, 0, 1)
         near = TopK(top.ids, np.where(np.abs(top.scores - inside) <= ROUNDING, inside, top.scores), top.n_labels)
         if is_probability(near):
@@ -87,13 +92,14 @@ Tops = Mapping[str, TopK]
 def probabilities(tops: Tops, k: int, given: str = "") -> dict[str, TopK]:
     """The first k places of each model with scores in [0, 1] (:func:`linked`); those of files are squeezed only at need."""
     files = _files(given)
-    return {name: linked(top, k, "" if name in files else name) for name, top in tops.items()}
+    return {name: linked(top, k, "" if baselines.plain(name) in files else name) for name, top in tops.items()}
 
 
 def describe_scores(tops: Tops, given: str = "") -> str:
     """One sentence on which scores are taken as probabilities and which are squeezed into [0, 1], and why."""
     files = _files(given)
-    why = {name: SCORES[name] for name in tops if name in SCORES and name not in files}
+    of = {name: baselines.plain(name) for name in tops}
+    why = {name: SCORES[one] for name, one in of.items() if one in SCORES and one not in files}
     outside = {name for name, top in tops.items() if name not in why and not _near_probability(top)}
     why |= dict.fromkeys(outside, "some lie outside")
     told = ", ".join(f"{name} ({why[name]})" for name in tops if name in why)
@@ -117,7 +123,8 @@ def held_out(
     if ds.validation is None or ds.validation.X is None:
         return {}
     files = _files(given)
-    ours = [name for name in names if name not in files and (name in baselines.RECIPES or name in baselines.VARIANTS)]
+    known = baselines.RECIPES | baselines.VARIANTS
+    ours = [name for name in names if baselines.plain(name) not in files and baselines.plain(name) in known]
     X = ds.validation.X
     return {name: baselines.training(name, ds, seed).predictions(X, places) for name in ours}
 

@@ -75,7 +75,8 @@ def _each(values: Rule, rule: Rule) -> Rule:
 
 def _models(name: str, value) -> None:
     for model in _distinct(name, value, may_be_empty=True):
-        one_of(name, model, [*baselines.RECIPES, *baselines.VARIANTS])
+        known = baselines.plain(model) if isinstance(model, str) else model
+        one_of(name, known, [*baselines.RECIPES, *baselines.VARIANTS])
 
 
 def _folder(name: str, value) -> None:

@@ -10,11 +10,10 @@ from scipy import sparse
 
 from xcrepro.core.arguments import real_number
 from xcrepro.core.data.dataset import Dataset, Split
+from xcrepro.core.data.load import FILTER
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
-
-FILE = "filter_labels_test.txt"
-"""Of a real dataset's folder."""
+from xcrepro.core.predictions import TopK
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,9 +89,26 @@ def add_pairs(ds: Dataset, share: float, seed: int = 0) -> Pairs:
 
 
 def read_pairs(ds: Dataset, folder: str) -> Pairs:
-    """A real dataset with the pairs of its filter file, :data:`FILE` in ``folder``."""
-    path = Path(folder).expanduser() / FILE
+    """A real dataset with the pairs of its filter file, :data:`FILTER` in ``folder``."""
+    path = Path(folder).expanduser() / FILTER
     if not path.is_file():
         raise DataMissing(f"{path}: no such file; the LF datasets' archives have it, and this item is about it")
     nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+    ds = dataclasses.replace(ds, excluded=None)  # an item that is about the filter takes it out itself
     return Pairs(ds, nothing, read_filter(path, shape=ds.test.Y.shape), None, ds.origin)
+
+
+def without(top: TopK, pairs: tuple[np.ndarray, np.ndarray]) -> TopK:
+    """Predictions without these (rows, labels); what is behind them moves up, and the last places are absent."""
+    rows, labels = (np.asarray(part, np.int64) for part in pairs)
+    places = np.arange(len(top))[:, None] * top.n_labels + top.ids
+    out = np.isin(places, rows * top.n_labels + labels) & (top.ids >= 0)
+    order = np.argsort(out, axis=1, kind="stable")
+    absent = (top.ids, np.int32(-1)), (top.scores, np.float32(-np.inf))
+    kept = (np.where(out, none, part) for part, none in absent)
+    return TopK(*(np.take_along_axis(part, order, 1) for part in kept), top.n_labels, top.names)
+
+
+def most(pairs: tuple[np.ndarray, np.ndarray]) -> int:
+    """How many pairs one row has at most."""
+    return int(np.bincount(pairs[0]).max(initial=0))

@@ -30,7 +30,7 @@ from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.models import base
 from xcrepro.models.base import Model
-from xcrepro.repro import closure
+from xcrepro.repro import closure, record
 from xcrepro.repro.inputs import stored
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
@@ -78,7 +78,9 @@ class Training:
         with _locked(self.folder) as writable:
             if path.is_file():
                 try:
-                    return TopK.load(path)
+                    top = TopK.load(path)
+                    self._used(False)
+                    return top
                 except (OSError, DataError) as error:
                     _set_aside(path, error, "predicted", writable)
             model = self._model(writable)
@@ -106,6 +108,11 @@ class Training:
         seconds = found.get("train seconds", 0.0) if isinstance(found, dict) else None
         return found if isinstance(seconds, int | float) else {}
 
+    def _used(self, fresh: bool) -> None:
+        """Note for the runner that this training was read, or made just now, and how long it took then."""
+        seconds = round(self.about().get("train seconds", 0.0), 2)
+        record.note("training", json.dumps([self.folder.name, repr(self.prototype), seconds, fresh]))
+
     def _described(self) -> dict:
         """What the index of stored predictions says of it."""
         usual = {field.name: field.default for field in dataclasses.fields(self.prototype)}
@@ -131,7 +138,9 @@ class Training:
         stored = self.folder / "model"
         if stored.exists():
             try:
-                return base.load(stored)
+                model = base.load(stored)
+                self._used(False)
+                return model
             except (OSError, DataError) as error:
                 _set_aside(self.folder, error, "trained", writable)
         shape = f"{self.truth.n_rows:,} points, {self.truth.n_labels:,} labels"
@@ -158,6 +167,7 @@ class Training:
             model.save(stored)
             shutil.rmtree(half_way, ignore_errors=True)
             self._note(about | {"train seconds": seconds})
+        self._used(True)
         return model
 
     def _fit_from(self, folder: Path, model: Model) -> None:

@@ -1,4 +1,4 @@
-"""``start``, ``list``, ``run``, ``sweep``, ``new``, ``accept``, ``check``, ``certify``, ``tidy``: notebooks, what they make."""
+"""``start``, ``list``, ``run``, ``reproduce``, ``sweep``, ``new``, ``accept``, ``certify``, ``tidy``: notebooks, and runs."""
 
 from __future__ import annotations
 
@@ -36,6 +36,25 @@ def add(command) -> None:
     )
     sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
     sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
+    _engine(sub)
+
+    sub = command(
+        "reproduce",
+        _reproduce,
+        "a dataset's rows in the documents: fetch it, run the notebooks, show printed beside ours",
+    )
+    sub.add_argument(
+        "target", nargs="+", help="a dataset (eurlex-4k), a paper (jain16), an item; several restrict each other"
+    )
+    sub.add_argument("--dry", action="store_true", help="say what it will fetch and how long it will take, and stop")
+    sub.add_argument("--force", action="store_true", help="also what has run and did not change")
+    sub.add_argument(
+        "--record", action="store_true", help="keep the numbers in data/recorded, and make the bundle that can be sent"
+    )
+    sub.add_argument(
+        "--costs", action="store_true", help="for maintainers: keep what the runs took in data/recorded/costs.csv"
+    )
+    _jobs(sub)
     _engine(sub)
 
     sub = command("sweep", _sweep, "one item at every combination of parameters: one table, means over seeds")
@@ -148,6 +167,14 @@ def _run(arguments) -> int:
     return 0 if report.ok else 1
 
 
+def _reproduce(arguments) -> int:
+    from xcrepro.tools import reproduce
+
+    given = shared.taken(arguments, "dry", "force", "engine", "scheduler", "jobs", "costs")
+    given["keep"] = arguments.record
+    return 0 if reproduce.run(arguments.target, **given) else 1
+
+
 def _sweep(arguments) -> int:
     from xcrepro.repro import recording, sweep, tables
 
@@ -172,6 +199,7 @@ def _record(arguments, parameters: dict) -> int:
     from xcrepro.core import paths
     from xcrepro.core.data.load import count_splits
     from xcrepro.repro import manifest, recording, runner
+    from xcrepro.tools import bundle
 
     entries = manifest.load()
     if arguments.record:
@@ -191,8 +219,13 @@ def _record(arguments, parameters: dict) -> int:
         for one in recordings:
             print(f"{one.dataset}  {one.command}")
         return 0
-    with runner.alone(paths.project_root()):
-        return 0 if recording.run(recordings, arguments.force, commit=arguments.record) else 1
+    root = paths.project_root()
+    with runner.alone(root):
+        done = recording.run(recordings, arguments.force, commit=arguments.record)
+    homes = {one.dataset: one.home for one in recordings} if arguments.record else {}
+    for name, home in homes.items():
+        print(bundle.made(root, name, home))
+    return 0 if done else 1
 
 
 def _with_folder(parameters: dict, root: Path) -> dict:

@@ -1,0 +1,126 @@
+"""``python -m maintenance.take_up BUNDLE``: results that somebody sent (:mod:`xcrepro.tools.bundle`) become the project's own.
+
+What is refused is said, and nothing is written then. Otherwise the records go to ``data/recorded``, their commands to its
+README and to the manifest, the truth on record, and the listing of what is reproduced and the README's counts follow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+from xcrepro.core import paths
+from xcrepro.core.data import fingerprints, registry
+from xcrepro.core.errors import XCError
+from xcrepro.repro import manifest, recorded, recording, reproduced
+from xcrepro.tools import bundle, reproduce
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Take up the results that somebody sent, or say why not."""
+    parser = argparse.ArgumentParser("python -m maintenance.take_up", description=main.__doc__)
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument(
+        "--other-sizes", action="store_true", help="also if sizes are not as printed, and the bundle says so"
+    )
+    chosen = parser.parse_args(arguments)
+    root = paths.project_root()
+    try:
+        manifest.require_project(manifest.load(root), "taking up results")
+        sent = bundle.read(chosen.bundle)
+        if found := bundle.problems(sent, root, other_sizes=chosen.other_sizes):
+            print("\n".join([f"{chosen.bundle} is not taken up:", *(f"  {one}" for one in found)]))
+            return 1
+        lines = take(root, sent)
+    except XCError as error:
+        print(error)
+        return 2
+    machine = sent.about["machine"]
+    print(
+        f"from {machine['processor']}, {machine['system']}; {'with' if sent.about['certificate'] else 'without'} a certificate"
+    )
+    print("\n".join([*sent.about["data"]["notes"], *lines]))
+    print(f"now: xcrepro run {' '.join(sent.records)}; look (git diff); xcrepro accept {' '.join(sent.records)}")
+    return 0
+
+
+def take(root: Path, sent: bundle.Bundle) -> list[str]:
+    """Write a bundle's records and all that follows from them, all or nothing; what was written, in words."""
+    known = {line.fingerprint for line in fingerprints.table()}
+    new = [fingerprints.Known(**line) for line in sent.about["data"]["truths"] if line["fingerprint"] not in known]
+    files = {recorded.folder(item, root) / f"{sent.dataset}.csv": sent.content[item] for item in sent.records}
+    said = [f"{path.relative_to(root).as_posix()} {'replaced' if path.is_file() else 'is new'}" for path in files]
+    texts, more = _lifted(root, sent)
+    for path, change in (("notebooks/manifest.toml", _with_parameters), ("data/recorded/README.md", _with_commands)):
+        texts[root / path] = change((root / path).read_text(encoding="utf-8"), sent)
+    if new:
+        fingerprints.write(new)
+        said.append(f"{len(new)} truths of {sent.dataset} are on record")
+    paths.write_together(files | {path: text.encode() for path, text in texts.items()})
+    return [*said, *more]
+
+
+def _with_parameters(text: str, sent: bundle.Bundle) -> str:
+    """The manifest with each record's parameters, besides dataset and folder, under its item."""
+    for item, made in sent.records.items():
+        given = recording.parse(made.provenance["command"])[1]
+        own = {name: value for name, value in given.items() if name not in ("dataset", "folder")}
+        start = f"recorded.{_key(sent.dataset)} = "
+        head, rest = re.split(rf'(?m)^(?=\["{re.escape(item)}"\]$)', text, maxsplit=1)
+        table, gap, below = rest.partition("\n\n")
+        lines = [one for one in table.splitlines() if not one.startswith(start)]
+        text = head + "\n".join([*lines, start + _inline(own)]) + (gap or "\n") + below
+    return text
+
+
+def _with_commands(text: str, sent: bundle.Bundle) -> str:
+    """The README of recorded results with the records' commands at the end of its list."""
+    last = [*re.finditer(r"(?m)^xcrepro run .*--record$", text)][-1].end()
+    commands = [made.provenance["command"] for made in sent.records.values()]
+    return "\n".join([text[:last], *(one for one in commands if f"{one}\n" not in text)]) + text[last:]
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+def _inline(own: dict) -> str:
+    """An inline table of TOML; JSON writes its texts, numbers, lists and truth values alike."""
+    return (
+        f"{{ {', '.join(f'{name} = {json.dumps(value, ensure_ascii=False)}' for name, value in own.items())} }}"
+        if own
+        else "{}"
+    )
+
+
+def _lifted(root: Path, sent: bundle.Bundle) -> tuple[dict[Path, str], list[str]]:
+    """The listing, where a printed number of a table is now computed on its own data, and the README with its counts."""
+    path, readme = root / reproduced.LISTING, root / "README.md"
+    rows, said, entry = reproduced.read(path), [], registry.get(sent.dataset)
+    before, records = reproduced.sentence(rows), {}
+    for file in sorted((root / "data" / "recorded").glob(f"*/*/{sent.dataset}.csv")):
+        records[f"{file.parent.parent.name}/{file.parent.name}"] = recorded.read(file)
+    found = {item: [*reproduce.cells(item, made.tables)] for item, made in (records | sent.records).items()}
+    for id, row in reproduce.tables().items():
+        on_it = sent.dataset in reproduce.datasets_of(id) and not reproduce.other_version(sent.dataset, row.document)
+        if row.extent not in reproduced.OPEN or not on_it:
+            continue
+        ours, missing = reproduce.beside(sent.dataset, id, row.items, found, {}, entry.n_test or 1)
+        if ours:
+            every = len(ours) + sum(missing.values())
+            why = (
+                f"{len(ours)} of the {every} numbers that it prints of {entry.printed_name} are computed on these data"
+            )
+            rows[rows.index(row)] = dataclasses.replace(row, extent="in part", why=f"{why}; before: {row.why}")
+            said.append(f"{row.document}, {row.name}: {row.extent} -> in part ({why})")
+    texts = {path: reproduced.text(rows)}
+    if readme.is_file():
+        texts[readme] = readme.read_text(encoding="utf-8").replace(before, reproduced.sentence(rows))
+    return texts, said
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

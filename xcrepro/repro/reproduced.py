@@ -1,0 +1,111 @@
+"""The listing of figures and tables: ``notebooks/reproduced.csv``, how far each is reproduced and by which items.
+
+It has a row for each: document, kind (``figure`` or ``table``; ``text`` for theorems, equations and sections, ``beyond`` for
+questions of the project's own, neither of which is counted), name, shows, items (separated by spaces, the one that computes
+most first), extent (a key of :data:`EXTENTS`; empty for ``beyond``) and what is missing or different.
+"""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from xcrepro.core.errors import DataError
+
+LISTING = "notebooks/reproduced.csv"
+EXTENTS = {
+    "in full": "every curve, row and panel, on the document's own data, or by arithmetic on its own numbers; all of a text.",
+    "in part": "some rows, panels or columns on the document's own data; what is missing is beside it.",
+    "on other data": "the same experiment by the same kind of method, on other real data: does the finding carry over?",
+    "stand-in": "another method in place of the document's, on other data: does the same happen there?",
+    "not run": "the notebook can compute it, but needs a download, and its committed run has none.",
+    "saved predictions": "drawn from a reader's saved predictions of its model, which is not trained here.",
+    "printed": "the document's own numbers, compared and drawn; none is computed.",
+    "missing": "no item yet.",
+}
+"""How far a figure or table is reproduced -> what that means, the furthest first."""
+OPEN = ("printed", "on other data", "stand-in", "not run")
+"""Extents that a number on the document's own data lifts to "in part"."""
+KINDS = ("figure", "table", "text", "beyond")
+COUNTED = KINDS[:2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A line of the listing; ``line`` is its number in the file."""
+
+    line: int
+    document: str
+    kind: str
+    name: str
+    shows: str
+    items: tuple[str, ...]
+    extent: str
+    why: str
+
+
+def read(path: Path) -> list[Row]:
+    """The listing.
+
+    Parameters
+    ----------
+    path : Path
+        ``notebooks/reproduced.csv``.
+
+    Returns
+    -------
+    list of Row
+
+    Raises
+    ------
+    DataError
+        For other columns, a kind or extent that is not known, and a row named twice.
+    """
+    names = [field.name for field in dataclasses.fields(Row)][1:]
+    found, seen = [], set()
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file, strict=True)
+        if reader.fieldnames != names:
+            raise DataError(path, f"columns {reader.fieldnames}", ", ".join(names), line=1)
+        for one in reader:
+            if None in one or None in one.values():
+                raise DataError(path, "more or fewer cells than columns", f"{len(names)} cells", line=reader.line_num)
+            row = Row(reader.line_num, **one | {"items": tuple(one["items"].split())})
+            if row.kind not in KINDS:
+                raise DataError(path, f"kind {row.kind!r}", f"one of {', '.join(KINDS)}", line=row.line)
+            if row.extent not in EXTENTS and (row.extent or row.kind != "beyond"):
+                raise DataError(path, f"extent {row.extent!r}", f"one of {', '.join(EXTENTS)}", line=row.line)
+            if (row.document, row.name) in seen:
+                raise DataError(path, f"{row.document}, {row.name} a second time", "each once", line=row.line)
+            seen.add((row.document, row.name))
+            found.append(row)
+    return found
+
+
+def text(rows: Sequence[Row]) -> str:
+    """The content of the listing."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([field.name for field in dataclasses.fields(Row)][1:])
+    writer.writerows([*dataclasses.astuple(row)[1:5], " ".join(row.items), row.extent, row.why] for row in rows)
+    return out.getvalue()
+
+
+def counts(rows: Sequence[Row]) -> Counter:
+    """Extent -> how many figures, tables and sub-tables."""
+    return Counter(row.extent for row in rows if row.kind in COUNTED)
+
+
+def sentence(rows: Sequence[Row]) -> str:
+    """How much is reproduced, as the README says it."""
+    of = counts(rows)
+    return (
+        f"Of the documents' {of.total()} figures and tables, {of['in full']} are computed in full and "
+        f"{of['in part']} in part on their own data, {of['on other data']} repeated on other real data, "
+        f"{of['stand-in']} with other methods too, and for "
+        f"{of['printed']} we compare only the printed numbers"
+    )
