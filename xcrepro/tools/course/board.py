@@ -41,7 +41,7 @@ from xcrepro.tools.reports.grid import Cell, Grid
 
 RULES = {
     "uniform": "every relevant label goes missing with the probability of the strength",
-    "rare": "rare labels go missing most: with the strength times 1 - p, where p is the label's propensity (jain16, eq. 1)",
+    "rare": "rare labels go missing most: one stays with its propensity (jain16, eq. 1) to the power of the strength",
 }
 """How labels go missing."""
 DEFAULT_METRICS = ("P@5", "nDCG@5", "PSP@5")
@@ -104,8 +104,10 @@ def make(
     settings |= {"metrics": [_metric(name) for name in metrics or [""]], "seed": seed}
     names, X, complete, n_train, settings["data"] = _source(dataset, points, scale, seed)
     counts = np.asarray(complete[:n_train].sum(axis=0)).ravel()
-    missing = np.ones(counts.size) if rule == "uniform" else 1 - 1 / propensity.inverse(counts, n_train)
-    observed = propensity.drop_labels(complete, 1 - strength * missing, np.random.default_rng([seed, 1]))
+    stays = np.full(counts.size, 1.0 - strength)
+    if rule == "rare":
+        stays = propensity.inverse(counts, n_train) ** -strength  # as lessons 3, 4 and 10 let them go missing
+    observed = propensity.drop_labels(complete, stays, np.random.default_rng([seed, 1]))
     settings["removed"] = 1 - observed[n_train:].nnz / complete[n_train:].nnz
     _values(
         settings, observed[n_train:], {"truth": TopK.from_scores(observed[n_train:], _k(settings))}, observed[:n_train]
