@@ -20,6 +20,13 @@ def add(command) -> None:
         "--slides", action="store_true", help="a page of slides a lesson (runs the lessons, some minutes)"
     )
 
+    sub.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="other records and other hidden tests in the exercises, the same for the same N",
+    )
+
     board = command("course-board", None, "a blind leaderboard for a class: files and one static page, no server")
     steps = board.add_subparsers(required=True, metavar="make|rank|open")
     made = steps.add_parser("make", help="make a hidden test set, and the part that students get (DIR/public)")
@@ -69,6 +76,6 @@ def _course(arguments) -> int:
     from xcrepro.tools.course import copies
 
     kind = copies.SOLUTIONS if arguments.solutions else copies.SLIDES if arguments.slides else copies.STUDENTS
-    for name in copies.write(arguments.folder, kind):
+    for name in copies.write(arguments.folder, kind, **shared.taken(arguments, "seed")):
         print(arguments.folder / name)
     return 0

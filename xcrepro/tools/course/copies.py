@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from xcrepro.core import extras, paths
-from xcrepro.core.arguments import one_of
+from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.repro import notebooks
 from xcrepro.tools.course import lessons, slides
@@ -34,15 +34,22 @@ _GLOSSARY, _PRIMER, _EXAM, _PICTURES = "glossary.md", "primer.md", "exam.md", "p
 _IMAGE = re.compile(r"(!\[[^\]]+\]\()([^)\s]+)\)")
 
 
-def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
+def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None = None) -> list[str]:
     """Write one kind of copy of the whole course into a new or empty folder: all of it, or nothing; the names in it, sorted.
 
     ``"students"``: the notebooks as nbgrader makes them, solutions replaced by stubs, hidden tests, outputs and what is for
     the teacher taken out, with pictures, glossary and primer. ``"solutions"``: the teacher's folder, a course of nbgrader
     (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons, the exam with and without
     solutions, and ``instructor.md``. ``"slides"``: a page of slides per lesson, which needs no network.
+
+    With a ``seed`` the exercises have other records and the hidden tests other cases (:func:`lessons.drawn`), in the students'
+    copies and in the teacher's folder alike; slides have none of either.
     """
     one_of("kind", kind, KINDS)
+    if seed is not None:
+        whole_number("seed", seed, 0)
+        if kind == SLIDES:
+            raise ArgumentError("seed", "is for copies with exercises", seed, "slides are the same for every seed")
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
@@ -51,6 +58,8 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
         if importlib.util.find_spec(name) is None:
             raise extras.missing(name)
     course = lessons.find()
+    if seed is not None:
+        course = [lessons.drawn(lesson, seed) for lesson in course]
     with tempfile.TemporaryDirectory() as room:
         made = Path(room) / "made"
         made.mkdir()
@@ -62,7 +71,7 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS) -> list[str]:
             if kind == STUDENTS:
                 _students(course, teacher, made)
             else:
-                _teachers(course, made)
+                _teachers(course, made, seed)
         with paths.filling(folder) as part:
             shutil.copytree(made, part, dirs_exist_ok=True)
     return sorted(path.name for path in folder.iterdir())
@@ -72,8 +81,14 @@ def grade(course: list[Lesson], folder: Path) -> None:
     """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``)."""
     for lesson in course:
         _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name)
-    lines = ["c = get_config()  # noqa: F821: nbgrader's"]
+        _words(folder / "source" / lesson.name)
+    lines = [
+        "from xcrepro.tools.course.feedback import PREPROCESSORS",
+        "",
+        "c = get_config()  # noqa: F821: nbgrader's",
+    ]
     lines += [f"c.{group}.{key} = {value!r}" for group, values in SETTINGS.items() for key, value in values.items()]
+    lines += ["c.GenerateFeedback.preprocessors = PREPROCESSORS  # without the hidden tests"]
     (folder / "nbgrader_config.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
     nbgrader = api(folder)
     for lesson in course:
@@ -87,29 +102,37 @@ def api(folder: Path):
     from nbgrader.apps import NbGraderAPI
     from traitlets.config import Config
 
+    from xcrepro.tools.course import feedback
+
     if shutil.which("alembic") is None:  # nbgrader starts it by its name, which needs the environment to be activated
         os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     settings = Config(SETTINGS)
     settings.CourseDirectory.root = str(folder)
+    settings.GenerateFeedback.preprocessors = feedback.PREPROCESSORS
     return NbGraderAPI(config=settings)
 
 
 def _students(course: list[Lesson], teacher: Path, folder: Path) -> None:
     for lesson in course:
         shutil.copytree(teacher / "release" / lesson.name, folder, dirs_exist_ok=True)
+
+
+def _words(folder: Path) -> None:
+    """Glossary and primer beside a lesson that links to them."""
     for name in (_GLOSSARY, _PRIMER):
         text = paths.committed(f"notebooks/{name}").read_text(encoding="utf-8")
         (folder / name).write_text(_links(text), encoding="utf-8")
 
 
-def _teachers(course: list[Lesson], folder: Path) -> None:
+def _teachers(course: list[Lesson], folder: Path, seed: int | None) -> None:
     """What the teacher has beside nbgrader's folders: lessons with all answers and notes, the exam, the guide."""
     for lesson in course:
         _save(lesson, lesson.notebook, folder / "lessons")
+    _words(folder / "lessons")
     exam = Path(__file__).with_name(_EXAM).read_text(encoding="utf-8")
     (folder / _EXAM).write_text(_links(lessons.for_students(exam)), encoding="utf-8")
     (folder / "exam_solutions.md").write_text(_links(exam), encoding="utf-8")
-    (folder / "instructor.md").write_text(instructor(course), encoding="utf-8")
+    (folder / "instructor.md").write_text(instructor(course, seed), encoding="utf-8")
 
 
 def _save(lesson: Lesson, notebook: dict, folder: Path) -> None:
@@ -146,7 +169,7 @@ def _links(text: str) -> str:
     return lessons.LINK.sub(one, text)
 
 
-def instructor(course: list[Lesson]) -> str:
+def instructor(course: list[Lesson], seed: int | None = None) -> str:
     """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them."""
     text = Path(__file__).with_name("instructor.md").read_text(encoding="utf-8")
     lines = ["| lesson | title | exercises | of them open | points | graded by a person |", "|---|---|---|---|---|---|"]
@@ -157,4 +180,8 @@ def instructor(course: list[Lesson]) -> str:
             f"{sum(exercise.points for exercise in by_hand):g} |"
         )
     total = sum(lesson.points for lesson in course)
+    drawn = "They are as in the project: `--seed N` draws other ones."
+    if seed is not None:
+        drawn = f"They were drawn with `--seed {seed}`; the same number makes them again. Keep it to yourself."
+    text = text.replace("{drawn}", drawn)
     return text.replace("{lessons}", "\n".join(lines)).replace("{points}", f"{total:g}")
