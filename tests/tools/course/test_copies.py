@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+import xcrepro as xc
 from docs import links
 from tests.refused import damaged
 from tests.tools.course import secrets
@@ -61,8 +62,36 @@ def test_what_is_the_teachers_is_in_no_students_copy(course, written):
             notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
         )
         assert [text for text in secret if text.strip() in copy] == [], lesson.name
-        assert "<details" not in copy
+        assert copy.count("<details>") == copy.count(f"{copies._FOLD}\n\n![") == copy.count("</details>"), (
+            "pictures only"
+        )
         assert "TEACHER" not in copy
+
+
+@nbgrader
+def test_a_students_folder_begins(course, written):
+    """A start page with the lessons in their order, how to install, addresses of all that is cited; nothing left to fill in."""
+    page = (written / copies.START).read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
+    assert rows == [(str(lesson.number), lesson.title) for lesson in course]
+    assert "{" not in page
+    assert f"xcrepro-{xc.__version__}-py3-none-any.whl[course]" in page
+    cited = {"Jain et al. 2016", "Calibration paper", "Coverage paper", "Re-evaluating XMTC methods"}
+    assert all(f"**{name}**" in page for name in cited)
+    prose = "\n".join(notebooks.text(cell["source"]) for lesson in course for cell in lesson.notebook["cells"])
+    assert all(name in prose for name in cited)
+    assert len(re.findall(r"<https?://[^>]+>", page)) >= 6
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page):
+        assert (written / target).is_file()
+
+
+def test_the_start_page_says_what_the_teachers_page_says_of_the_order(course):
+    page = copies.instructor(course)
+    assert "Lessons 5, 6 and 7 need them" in page
+    assert "Lesson 4 needs 3, lesson 8 needs 2 and 5, lesson 9 needs 2, and lesson 10 needs 3 and the primer" in page
+    before = copies._BEFORE
+    assert (before[4], before[8], before[9], before[10]) == ("3", "2, 5", "2", "3, and the primer")
+    assert {before[number] for number in (5, 6, 7)} == {"3"}
 
 
 @nbgrader
@@ -141,7 +170,7 @@ def test_the_teachers_folder(save, small, tmp_path):
 @nbgrader
 def test_links_of_a_copy(save, small, tmp_path):
     save(small)
-    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md", "primer.md"]
+    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md", "primer.md", "start_here.md"]
     text = notebooks.text(notebooks.read(tmp_path / "out" / "01_small.ipynb")["cells"][0]["source"])
     assert "[P@k](glossary.md#pk) and the audit." in text
 
@@ -242,7 +271,7 @@ def test_glossary_and_primer_are_beside_what_is_handed_out(save, small, tmp_path
     save(small)
     copies.write(tmp_path / "out", "solutions")
     for folder in (tmp_path / "out" / "release" / "01_small", tmp_path / "out" / "lessons"):
-        assert {"glossary.md", "primer.md"} <= {path.name for path in folder.iterdir()}
+        assert {"glossary.md", "primer.md", copies.START} <= {path.name for path in folder.iterdir()}
 
 
 @nbgrader

@@ -14,6 +14,7 @@ from pathlib import Path
 from xcrepro.core import extras, paths
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
+from xcrepro.core.version import __version__
 from xcrepro.repro import notebooks
 from xcrepro.tools.course import lessons, slides
 from xcrepro.tools.course.lessons import Lesson
@@ -31,6 +32,13 @@ SETTINGS = {
 }
 """nbgrader's settings, which are not its defaults."""
 _GLOSSARY, _PRIMER, _EXAM, _PICTURES = "glossary.md", "primer.md", "exam.md", "pictures"
+START = "start_here.md"
+"""The students' start page: what this is, how to install it, which lesson first, and what the lessons cite."""
+_BEFORE = {1: "", 2: "1", 3: "2", 4: "3", 5: "3", 6: "3", 7: "3", 8: "2, 5", 9: "2", 10: "3, and the primer"}
+"""Which lessons a lesson needs, as the teacher's page says it."""
+_FOLD = (
+    "<details><summary>The picture, for the settings that this notebook came with. Run the cell above first.</summary>"
+)
 _IMAGE = re.compile(r"(!\[[^\]]+\]\()([^)\s]+)\)")
 
 
@@ -38,9 +46,9 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
     """Write one kind of copy of the whole course into a new or empty folder: all of it, or nothing; the names in it, sorted.
 
     ``"students"``: the notebooks as nbgrader makes them, solutions replaced by stubs, hidden tests, outputs and what is for
-    the teacher taken out, with pictures, glossary and primer. ``"solutions"``: the teacher's folder, a course of nbgrader
-    (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons, the exam with and without
-    solutions, and ``instructor.md``. ``"slides"``: a page of slides per lesson, which needs no network.
+    the teacher taken out, with folded pictures, a start page, glossary and primer. ``"solutions"``: the teacher's folder, a
+    course of nbgrader (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons, the exam with
+    and without solutions, and ``instructor.md``. ``"slides"``: a page of slides per lesson, which needs no network.
 
     With a ``seed`` the exercises have other records and the hidden tests other cases (:func:`lessons.drawn`), in the students'
     copies and in the teacher's folder alike; slides have none of either.
@@ -80,8 +88,8 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
 def grade(course: list[Lesson], folder: Path) -> None:
     """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``)."""
     for lesson in course:
-        _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name)
-        _words(folder / "source" / lesson.name)
+        _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name, folded=True)
+        _words(course, folder / "source" / lesson.name)
     lines = [
         "from xcrepro.tools.course.feedback import PREPROCESSORS",
         "",
@@ -117,8 +125,12 @@ def _students(course: list[Lesson], teacher: Path, folder: Path) -> None:
         shutil.copytree(teacher / "release" / lesson.name, folder, dirs_exist_ok=True)
 
 
-def _words(folder: Path) -> None:
-    """Glossary and primer beside a lesson that links to them."""
+def _words(course: list[Lesson], folder: Path) -> None:
+    """Glossary, primer and start page beside a lesson that links to them."""
+    text = Path(__file__).with_name("start.md").read_text(encoding="utf-8")
+    lines = [f"| {one.number} | {one.title} | {_BEFORE.get(one.number, '')} |" for one in course]
+    text = text.replace("{lessons}", "\n".join(lines)).replace("{version}", __version__)
+    (folder / START).write_text(text, encoding="utf-8")
     for name in (_GLOSSARY, _PRIMER):
         text = paths.committed(f"notebooks/{name}").read_text(encoding="utf-8")
         (folder / name).write_text(_links(text), encoding="utf-8")
@@ -128,15 +140,19 @@ def _teachers(course: list[Lesson], folder: Path, seed: int | None) -> None:
     """What the teacher has beside nbgrader's folders: lessons with all answers and notes, the exam, the guide."""
     for lesson in course:
         _save(lesson, lesson.notebook, folder / "lessons")
-    _words(folder / "lessons")
+    _words(course, folder / "lessons")
     exam = Path(__file__).with_name(_EXAM).read_text(encoding="utf-8")
     (folder / _EXAM).write_text(_links(lessons.for_students(exam)), encoding="utf-8")
     (folder / "exam_solutions.md").write_text(_links(exam), encoding="utf-8")
     (folder / "instructor.md").write_text(instructor(course, seed), encoding="utf-8")
 
 
-def _save(lesson: Lesson, notebook: dict, folder: Path) -> None:
-    """Write a notebook with its pictures beside it; its links lead to the glossary or the primer beside it, or nowhere."""
+def _save(lesson: Lesson, notebook: dict, folder: Path, folded: bool = False) -> None:
+    """Write a notebook with its pictures beside it; its links lead to the glossary or the primer beside it, or nowhere.
+
+    A cell that is a picture only may be folded: who has not run the cell above does not see its result, and a picture of
+    other settings does not stand below one's own.
+    """
     (folder / _PICTURES).mkdir(parents=True, exist_ok=True)
 
     def picture(found: re.Match) -> str:
@@ -144,10 +160,12 @@ def _save(lesson: Lesson, notebook: dict, folder: Path) -> None:
         shutil.copy(lesson.path.parent / found[2], folder / _PICTURES / name)
         return f"{found[1]}{_PICTURES}/{name})"
 
+    def shown(source: str) -> str:
+        text = _IMAGE.sub(picture, _links(source))
+        return f"{_FOLD}\n\n{text}\n\n</details>" if folded and _IMAGE.match(source) else text
+
     cells = [
-        cell | {"source": _IMAGE.sub(picture, _links(notebooks.text(cell["source"])))}
-        if cell["cell_type"] == "markdown"
-        else cell
+        cell | {"source": shown(notebooks.text(cell["source"]))} if cell["cell_type"] == "markdown" else cell
         for cell in notebook["cells"]
     ]
     text = json.dumps(notebook | {"cells": cells}, indent=1, ensure_ascii=False)
