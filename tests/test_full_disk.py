@@ -31,7 +31,7 @@ from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
 from xcrepro.repro.inputs import download, twin_statistics
 from xcrepro.repro.start import start
 from xcrepro.tools.commands import judge
-from xcrepro.tools.course import board
+from xcrepro.tools.course import board, study
 from xcrepro.tools.reports import report
 from xcrepro.tools.vectorize import vectorize
 
@@ -189,6 +189,11 @@ def judged_sheet(home: Path, turn: int) -> None:
     judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1))
 
 
+def studied(home: Path, turn: int) -> None:
+    mine = study.Study("02_precision_and_ndcg", folder=home)
+    mine.quiz(turn, "b")
+
+
 def leaderboard(home: Path, turn: int) -> None:
     if turn == 2:
         board.make(home / "board", points=200, deadline="2030-01-31T18:00+00:00", seed=1)
@@ -203,7 +208,7 @@ def started(home: Path, turn: int) -> None:
 # fmt: off
 OTHER_WRITERS = (
     calibrator, model, vectorized, open_dataset, fingerprints_,
-    checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard,
+    checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard, studied,
 )
 # fmt: on
 OF_DATA = {

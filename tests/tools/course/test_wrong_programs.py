@@ -31,6 +31,13 @@ def test_every_exercise_has_its_wrong_programs(rooms):
             assert len({what for what, _, _ in wrong}) == len({body for _, body, _ in wrong}) == len(wrong), name
 
 
+def test_the_teachers_page_says_how_many_there_are(root):
+    (said,) = re.findall(
+        r"Every one of the (\d+) typical wrong programs", (root / "docs/teach.md").read_text(encoding="utf-8")
+    )
+    assert int(said) == sum(len(wrong) for programs in WRONG.values() for wrong in programs.values())
+
+
 @pytest.mark.parametrize("lesson", WRONG)
 def test_a_right_program_passes_and_is_told_so(rooms, lesson, capsys):
     for exercise in rooms[lesson].exercises:
@@ -83,6 +90,7 @@ def test_hidden_cases_by_themselves_refuse_every_wrong_program(rooms):
     passed = []
     for lesson, programs in WRONG.items():
         for name, wrong in programs.items():
+            assert rooms[lesson].run(name, seen=False) == "", f"{name}: hidden cases need what students see"
             for what, body, _ in wrong:
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")

@@ -20,6 +20,11 @@ def add(command) -> None:
         "--slides", action="store_true", help="a page of slides a lesson (runs the lessons, some minutes)"
     )
 
+    kind.add_argument(
+        "--self-study",
+        action="store_true",
+        help="for who learns alone: checks that run all cases, hints, then solutions, a quiz with reasons; no nbgrader",
+    )
     sub.add_argument(
         "--seed",
         type=int,
@@ -81,7 +86,12 @@ def _rank(arguments) -> int:
 def _course(arguments) -> int:
     from xcrepro.tools.course import copies
 
-    kind = copies.SOLUTIONS if arguments.solutions else copies.SLIDES if arguments.slides else copies.STUDENTS
+    asked = {
+        copies.SOLUTIONS: arguments.solutions,
+        copies.SLIDES: arguments.slides,
+        copies.SELF_STUDY: arguments.self_study,
+    }
+    kind = next((kind for kind, wanted in asked.items() if wanted), copies.STUDENTS)
     for name in copies.write(arguments.folder, kind, **shared.taken(arguments, "seed")):
         print(arguments.folder / name)
     return 0

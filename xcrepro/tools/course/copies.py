@@ -16,15 +16,15 @@ from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.core.version import __version__
 from xcrepro.repro import notebooks
-from xcrepro.tools.course import lessons, slides
+from xcrepro.tools.course import lessons, slides, study
 from xcrepro.tools.course.lessons import Lesson
 
-STUDENTS, SOLUTIONS, SLIDES = "students", "solutions", "slides"
-KINDS = (STUDENTS, SOLUTIONS, SLIDES)
+STUDENTS, SOLUTIONS, SLIDES, SELF_STUDY = "students", "solutions", "slides", "self-study"
+KINDS = (STUDENTS, SOLUTIONS, SLIDES, SELF_STUDY)
 SETTINGS = {
     "CourseDirectory": {"course_id": "xcrepro"},
     "ClearSolutions": {
-        "code_stub": {"python": 'raise NotImplementedError("Not written yet: the lines above say what to write.")'},
+        "code_stub": {"python": lessons.STUB},
         "text_stub": "Write your answer here.",
     },
     # Kernels compile when they first run; nbgrader's own 30 seconds are too short for that.
@@ -36,6 +36,22 @@ START = "start_here.md"
 """The students' start page: what this is, how to install it, which lesson first, and what the lessons cite."""
 _BEFORE = {1: "", 2: "1", 3: "2", 4: "3", 5: "3", 6: "3", 7: "3", 8: "2, 5", 9: "2", 10: "3, and the primer"}
 """Which lessons a lesson needs, as the teacher's page says it."""
+_PROGRAMS = "A programming exercise is a cell with `raise NotImplementedError`: write it there, and run the next cell."
+_IN_CLASS = {
+    "extra": "course",
+    "wheel": "Your teacher gives you the file that ends in `.whl`. The installation takes some minutes and 1.1 GB of disk.",
+    "checks": f"{_PROGRAMS} It says what is wrong with which case, or that its cases are right; when you hand the notebook in, "
+    "more are tried.",
+}
+_ALONE = {
+    "extra": "notebooks",
+    "wheel": "`pip wheel --no-deps .` makes the file that ends in `.whl` in a clone of the project.",
+    "checks": f"{_PROGRAMS} It says what is wrong with which case; if nothing is, it tries more cases, and says of each that "
+    "fails what it was. Below it a line gives two hints, one after the other, and then, when you have tried twice, a solution. "
+    "Exercises in words have an example of a good answer and three questions to yours, and each choice of a quiz has its "
+    "reason. What you have done is kept in `progress.json`; open the notebooks in this folder, so that it is found again.",
+}
+"""What the start page says to a class, and to who learns alone."""
 _FOLD = (
     "<details><summary>The picture, for the settings that this notebook came with. Run the cell above first.</summary>"
 )
@@ -49,6 +65,7 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
     the teacher taken out, with folded pictures, a start page, glossary and primer. ``"solutions"``: the teacher's folder, a
     course of nbgrader (``source``, ``release``, ``nbgrader_config.py``, ``gradebook.db``), the whole lessons, the exam with
     and without solutions, and ``instructor.md``. ``"slides"``: a page of slides per lesson, which needs no network.
+    ``"self-study"``: notebooks for who learns alone, without nbgrader (:mod:`xcrepro.tools.course.study`).
 
     With a ``seed`` the exercises have other records and the hidden tests other cases (:func:`lessons.drawn`), in the students'
     copies and in the teacher's folder alike; slides have none of either.
@@ -61,8 +78,8 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
-    needed = ["sphinx_revealjs", "latex2mathml"] if kind == SLIDES else ["nbgrader"]
-    for name in needed:
+    needed = {SLIDES: ["sphinx_revealjs", "latex2mathml"], SELF_STUDY: []}
+    for name in needed.get(kind, ["nbgrader"]):
         if importlib.util.find_spec(name) is None:
             raise extras.missing(name)
     course = lessons.find()
@@ -73,6 +90,10 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
         made.mkdir()
         if kind == SLIDES:
             slides.write(course, slides.run_all(course), made)
+        elif kind == SELF_STUDY:
+            for lesson in course:
+                _save(lesson, study.copy(lesson, seed), made, folded=True)
+            _words(course, made, alone=True)
         else:
             teacher = made if kind == SOLUTIONS else Path(room) / "teacher"
             grade(course, teacher)
@@ -125,11 +146,13 @@ def _students(course: list[Lesson], teacher: Path, folder: Path) -> None:
         shutil.copytree(teacher / "release" / lesson.name, folder, dirs_exist_ok=True)
 
 
-def _words(course: list[Lesson], folder: Path) -> None:
-    """Glossary, primer and start page beside a lesson that links to them."""
+def _words(course: list[Lesson], folder: Path, alone: bool = False) -> None:
+    """Glossary, primer and start page beside a lesson that links to them; ``alone`` for who has no teacher."""
     text = Path(__file__).with_name("start.md").read_text(encoding="utf-8")
     lines = [f"| {one.number} | {one.title} | {_BEFORE.get(one.number, '')} |" for one in course]
-    text = text.replace("{lessons}", "\n".join(lines)).replace("{version}", __version__)
+    said = _ALONE if alone else _IN_CLASS
+    for name, words in (said | {"lessons": "\n".join(lines), "version": __version__}).items():
+        text = text.replace(f"{{{name}}}", words)
     (folder / START).write_text(text, encoding="utf-8")
     for name in (_GLOSSARY, _PRIMER):
         text = paths.committed(f"notebooks/{name}").read_text(encoding="utf-8")

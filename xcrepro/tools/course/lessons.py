@@ -96,6 +96,25 @@ def without_hidden(source: str) -> str:
     return _HIDDEN.sub("", source).rstrip("\n")
 
 
+def hidden(source: str) -> str:
+    """The hidden tests of a check."""
+    return "\n".join(_HIDDEN.findall(source))
+
+
+def solution(source: str) -> list[str]:
+    """The bodies of a cell's solutions."""
+    return _SOLUTION.findall(source)
+
+
+STUB = 'raise NotImplementedError("Not written yet: the lines above say what to write.")'
+"""What stands in the place of a solution."""
+
+
+def stub(source: str) -> str:
+    """A cell without its solutions."""
+    return _SOLUTION.sub(lambda found: re.match(r"[ \t]*", found[0])[0] + STUB, source)
+
+
 def drawn(lesson: Lesson, seed: int) -> Lesson:
     """The lesson with other records in its exercises and other hidden cases, for a seed of the teacher's.
 
