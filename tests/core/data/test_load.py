@@ -530,3 +530,16 @@ def test_the_ground_floor_stays_light():
     code = "import sys, xcrepro.core.data.load; print([m for m in ('numba', 'pandas', 'napkinxc') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_what_the_features_are_called_is_read_where_a_file_says_it(tmp_path):
+    for part in ("train", "test"):
+        (tmp_path / f"{part}.txt").write_text("1 3 2\n0 0:1 2:0.5\n")
+    assert load("mine", tmp_path).words == ()
+    (tmp_path / "words.txt").write_text("bridge\nsteel\nwöod\n", encoding="utf-8")
+    ds = load("mine", tmp_path)
+    assert ds.words == ("bridge", "steel", "wöod")
+    assert ds.telling_words(0) == ("bridge", "wöod")
+    (tmp_path / "words.txt").write_text("bridge\n")
+    with pytest.warns(UserWarning, match="1, the data have 3 features"):
+        assert load("mine", tmp_path).words == ()

@@ -61,7 +61,9 @@ _SMALL = [
     ),
     _cell(
         "code",
-        'assert double(2) == 4, "twice two"\n### BEGIN HIDDEN TESTS\nassert double(0.25) == 0.5\n### END HIDDEN TESTS',
+        'import numpy as np\n\nassert double(2) == 4, "twice two"\nprint("double: right")\n### BEGIN HIDDEN TESTS\n'
+        "x = np.random.default_rng(7).random()  # drawn anew by the teacher's seed\n"
+        'assert double(x) == 2 * x, "double: drawn data"\n### END HIDDEN TESTS',
         grade_id="test_double",
         grade=True,
         locked=True,

@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
+import xcrepro as xc
 from docs import links
 from tests.refused import damaged
 from tests.tools.course import secrets
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.repro import notebooks
-from xcrepro.tools.course import copies, slides
+from xcrepro.tools.course import copies, lessons, slides
 
 nbgrader = pytest.mark.skipif(
     importlib.util.find_spec("nbgrader") is None, reason="nbgrader is not installed (the extra `course`)"
@@ -59,8 +62,36 @@ def test_what_is_the_teachers_is_in_no_students_copy(course, written):
             notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
         )
         assert [text for text in secret if text.strip() in copy] == [], lesson.name
-        assert "<details" not in copy
+        assert copy.count("<details>") == copy.count(f"{copies._FOLD}\n\n![") == copy.count("</details>"), (
+            "pictures only"
+        )
         assert "TEACHER" not in copy
+
+
+@nbgrader
+def test_a_students_folder_begins(course, written):
+    """A start page with the lessons in their order, how to install, addresses of all that is cited; nothing left to fill in."""
+    page = (written / copies.START).read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+?) \|", page, re.MULTILINE)
+    assert rows == [(str(lesson.number), lesson.title) for lesson in course]
+    assert "{" not in page
+    assert f"xcrepro-{xc.__version__}-py3-none-any.whl[course]" in page
+    cited = {"Jain et al. 2016", "Calibration paper", "Coverage paper", "Re-evaluating XMTC methods"}
+    assert all(f"**{name}**" in page for name in cited)
+    prose = "\n".join(notebooks.text(cell["source"]) for lesson in course for cell in lesson.notebook["cells"])
+    assert all(name in prose for name in cited)
+    assert len(re.findall(r"<https?://[^>]+>", page)) >= 6
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", page):
+        assert (written / target).is_file()
+
+
+def test_the_start_page_says_what_the_teachers_page_says_of_the_order(course):
+    page = copies.instructor(course)
+    assert "Lessons 5, 6 and 7 need them" in page
+    assert "Lesson 4 needs 3, lesson 8 needs 2 and 5, lesson 9 needs 2, and lesson 10 needs 3 and the primer" in page
+    before = copies._BEFORE
+    assert (before[4], before[8], before[9], before[10]) == ("3", "2, 5", "2", "3, and the primer")
+    assert {before[number] for number in (5, 6, 7)} == {"3"}
 
 
 @nbgrader
@@ -139,7 +170,7 @@ def test_the_teachers_folder(save, small, tmp_path):
 @nbgrader
 def test_links_of_a_copy(save, small, tmp_path):
     save(small)
-    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md", "primer.md"]
+    assert copies.write(tmp_path / "out") == ["01_small.ipynb", "glossary.md", "primer.md", "start_here.md"]
     text = notebooks.text(notebooks.read(tmp_path / "out" / "01_small.ipynb")["cells"][0]["source"])
     assert "[P@k](glossary.md#pk) and the audit." in text
 
@@ -163,6 +194,84 @@ def test_what_is_not_installed_is_named_with_the_command(tmp_path, monkeypatch, 
     with pytest.raises(XCError, match=rf"{needed} is not installed: pip install 'xcrepro\[course\]'"):
         copies.write(tmp_path / "out", kind)
     assert not (tmp_path / "out").exists()
+
+
+@nbgrader
+def test_a_seed_draws_the_exercises_of_students_and_teacher_alike(course, written, root, tmp_path, monkeypatch):
+    monkeypatch.setenv("XCREPRO_ROOT", str(root))
+    assert main(["course", str(tmp_path / "students"), "--seed", "5"]) == 0
+    copies.write(tmp_path / "again", seed=5)
+    numbers = {}
+    for lesson in course:
+        sources = {
+            name: "\n".join(
+                notebooks.text(c["source"]) for c in notebooks.read(folder / f"{lesson.name}.ipynb")["cells"]
+            )
+            for name, folder in (("plain", written), ("drawn", tmp_path / "students"), ("again", tmp_path / "again"))
+        }
+        assert sources["drawn"] == sources["again"]
+        numbers[lesson.name] = [
+            re.findall(r"mine = xc.load\(.tib., points=(\d+)\)", sources[n]) for n in ("plain", "drawn")
+        ]
+        assert re.sub(r"points=\d+", "", sources["plain"]) == re.sub(r"points=\d+", "", sources["drawn"])
+        mine = lessons.drawn(lesson, 5)
+        (cell,) = [c for c in notebooks.code_cells(mine.notebook) if "mine = xc.load" in c["source"]] or [None]
+        assert cell is None or f"points={numbers[lesson.name][1][0]})" in cell["source"], (
+            "the teacher's data are the students'"
+        )
+        hidden = ["\n".join(secrets.hidden_tests(one)) for one in (lesson, mine, lessons.drawn(lesson, 6))]
+        seeds = [set(re.findall(r"default_rng\((\d+)\)  # drawn", text)) for text in hidden]
+        assert len(set.union(*seeds)) == sum(map(len, seeds)), "each seed has cases of its own"
+        assert not any(seed in sources["drawn"] for seed in seeds[1]), "students do not see what draws the hidden cases"
+    assert sum(plain != drawn and len(drawn) == 1 for plain, drawn in numbers.values()) >= 6, numbers
+
+
+@nbgrader
+def test_a_seed_must_fit(tmp_path, capsys):
+    assert main(["course", str(tmp_path / "out"), "--seed", "-1"]) == 2
+    assert main(["course", str(tmp_path / "out"), "--seed", "1", "--slides"]) == 2
+    assert capsys.readouterr().err.count("seed") >= 2
+    assert not (tmp_path / "out").exists()
+
+
+@nbgrader
+@pytest.mark.filterwarnings("ignore::sqlalchemy.exc.SAWarning")
+def test_feedback_has_the_message_and_not_the_hidden_tests(save, small, tmp_path):
+    """Of a program that squares: right where students see it, wrong in a hidden case. By the command and by the interface."""
+    save(small)
+    copies.write(tmp_path / "out", "solutions")
+    folder = tmp_path / "out"
+    handed_out = (folder / "release" / "01_small" / "01_small.ipynb").read_text(encoding="utf-8")
+    answer = json.loads(handed_out)
+    answer["cells"][1]["source"] = "def double(x):\n    return x * x"
+    for student in ("ann", "bob"):
+        place = folder / "submitted" / student / "01_small"
+        place.mkdir(parents=True)
+        (place / "01_small.ipynb").write_text(json.dumps(answer), encoding="utf-8")
+    api = copies.api(folder)
+    assert api.autograde("01_small", "ann")["success"]
+    assert api.autograde("01_small", "bob")["success"]
+    ran = (folder / "autograded" / "bob" / "01_small" / "01_small.ipynb").read_text(encoding="utf-8")
+    assert "default_rng" in ran, "the teacher's copy has them"
+    said = api.generate_feedback("01_small", "ann")
+    assert said["success"], said
+    command = [sys.executable, "-m", "nbgrader", "generate_feedback", "01_small", "--student", "bob"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    for student in ("ann", "bob"):
+        page = (folder / "feedback" / student / "01_small" / "01_small.html").read_text(encoding="utf-8")
+        assert "AssertionError: double: drawn data" in page
+        assert "twice two" in page, "what students see stays"
+        for secret in ("default_rng", "HIDDEN", "2 * x", "Traceback (most"):
+            assert secret not in page, secret
+
+
+@nbgrader
+def test_glossary_and_primer_are_beside_what_is_handed_out(save, small, tmp_path):
+    save(small)
+    copies.write(tmp_path / "out", "solutions")
+    for folder in (tmp_path / "out" / "release" / "01_small", tmp_path / "out" / "lessons"):
+        assert {"glossary.md", "primer.md", copies.START} <= {path.name for path in folder.iterdir()}
 
 
 @nbgrader

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from importlib.util import find_spec
 
 import pytest
 
-from tests.tools.course.wrong_answers import TYPICAL, WRONG
+from tests.tools.course.answers import with_body
+from tests.tools.course.wrong_programs import WRONG
 from xcrepro.repro import notebooks
 from xcrepro.tools.course import copies
 
@@ -21,7 +21,6 @@ pytestmark = (
 )
 
 LESSONS = sorted(WRONG) if os.environ.get("XCREPRO_COURSE") else ["01_data_and_long_tail"]
-_REGION = re.compile(r"(### BEGIN SOLUTION\n).*?([ \t]*### END SOLUTION)", re.DOTALL)
 
 
 def _answered(lesson, copy: dict, wrong: dict[str, str]) -> dict:
@@ -35,14 +34,8 @@ def _answered(lesson, copy: dict, wrong: dict[str, str]) -> dict:
         marks = cell["metadata"].get("nbgrader", {})
         if marks.get("solution"):
             name = marks["grade_id"]
-            cell["source"] = _with_body(right[name], wrong[name]) if name in wrong else right[name]
+            cell["source"] = with_body(right[name], wrong[name]) if name in wrong else right[name]
     return copy
-
-
-def _with_body(source: str, body: str) -> str:
-    changed, times = _REGION.subn(lambda found: f"{found.group(1)}{body}{found.group(2)}", source)
-    assert times == 1
-    return changed
 
 
 def _points(folder, lesson: str, student: str) -> dict[str, float]:
@@ -62,9 +55,10 @@ def test_stub_solution_and_wrong_answers_get_the_points_they_should(course, tmp_
     answers = {
         "stub": json.loads(handed_out),
         "right": _answered(lesson, json.loads(handed_out), {}),
-        "wrong": _answered(lesson, json.loads(handed_out), WRONG[name]),
-        "typical": _answered(lesson, json.loads(handed_out), TYPICAL.get(name, {})),
     }
+    for student, number in (("first", 0), ("last", -1)):
+        wrong = {exercise: programs[number][1] for exercise, programs in WRONG[name].items()}
+        answers[student] = _answered(lesson, json.loads(handed_out), wrong)
     scored = {}
     for student, notebook in answers.items():
         place = tmp_path / "submitted" / student / name
@@ -75,7 +69,5 @@ def test_stub_solution_and_wrong_answers_get_the_points_they_should(course, tmp_
         scored[student] = _points(tmp_path, name, student)
     full = {exercise.checked_by: exercise.points for exercise in lesson.exercises if not exercise.open}
     assert scored["right"] == full
-    assert scored["stub"] == dict.fromkeys(full, 0)
-    for student, wrong in (("wrong", WRONG[name]), ("typical", TYPICAL.get(name, {}))):
-        expected = {test: 0 if test.removeprefix("test_") in wrong else points for test, points in full.items()}
-        assert scored[student] == expected, student
+    for student in ("stub", "first", "last"):
+        assert scored[student] == dict.fromkeys(full, 0), student

@@ -10,7 +10,6 @@ import pytest
 
 import xcrepro as xc
 from tests.tools.course import secrets
-from tests.tools.course.wrong_answers import TYPICAL, WRONG
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, DataMissing
 from xcrepro.repro import notebooks
@@ -97,15 +96,6 @@ def test_links_of_lessons_lead_somewhere(course):
                     )
 
 
-def test_three_wrong_answers_are_planted_in_each_lesson(course):
-    assert list(WRONG) == [lesson.name for lesson in course]
-    for lesson in course:
-        programs = {exercise.name for exercise in lesson.exercises if not exercise.open}
-        assert len(WRONG[lesson.name]) >= 3
-        assert set(WRONG[lesson.name]) <= programs
-        assert set(TYPICAL.get(lesson.name, {})) <= programs
-
-
 def test_what_is_read(save, small):
     lesson = lessons.read(save(small))
     assert (lesson.name, lesson.number, lesson.title, lesson.points) == ("01_small", 1, "Small", 3)
@@ -114,7 +104,8 @@ def test_what_is_read(save, small):
         ("why", 1, "", True),
     ]
     assert lesson.solutions() == ["    return x + x\n", "A good answer names a doubler."]
-    assert secrets.hidden_tests(lesson) == ["assert double(0.25) == 0.5\n"]
+    (hidden,) = secrets.hidden_tests(lesson)
+    assert hidden.endswith('assert double(x) == 2 * x, "double: drawn data"\n')
 
 
 def _marks(cells, place, **changed):
@@ -156,8 +147,16 @@ FAULTS = {
         r"cell 3 \('test_double'\), a check of which no part students see",
     ),
     "nothing hidden": (
-        lambda c: _source(c, 2, "assert double(0.25) == 0.5\n", ""),
+        lambda c: _source(c, 2, 'assert double(x) == 2 * x, "double: drawn data"\n', ""),
         r"cell 3 \('test_double'\), a check of which no part is hidden",
+    ),
+    "no message": (
+        lambda c: _source(c, 2, ', "double: drawn data"', ""),
+        r"cell 3 \('test_double'\), an assert that says nothing: assert double\(x\) == 2 \* x",
+    ),
+    "nothing drawn": (
+        lambda c: _source(c, 2, "  # drawn anew by the teacher's seed", ""),
+        r"cell 3 \('test_double'\), hidden cases that no seed draws",
     ),
     "no slide type": (lambda c: c[1]["metadata"].pop("slideshow"), "cell 2 with slide type None"),
     "unknown slide type": (

@@ -35,6 +35,8 @@ LAYOUTS = (
     "trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt",
     "<anything>_data.txt with <anything>_trSplit.txt and <anything>_tstSplit.txt",
 )
+WORD_FILE = "words.txt"
+"""What the features are called, where a dataset says it."""
 LABEL_FILES = ("label_names.txt", "labels.txt", "Y.txt", "lbl.json.gz", "lbl.json", "output-items.txt")
 """Files of label names that are found without a dataset.toml (:mod:`xcrepro.core.data.names` has their forms)."""
 _ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
@@ -94,7 +96,8 @@ def load(
           without features (``X`` is None)
         - ``*_data.txt`` with ``*_trSplit.txt`` and ``*_tstSplit.txt`` (Bibtex, Delicious, Mediamill)
 
-        and beside them ``lbl_X_Xf.txt``, the labels' words (``label_features``), where there is one;
+        and beside them ``lbl_X_Xf.txt``, the labels' words (``label_features``), where there is one, and ``words.txt``, what
+        the features are called (``words``), one a line;
         with ``.txt.gz``, ``.txt.zip`` or ``.npz`` allowed for the data files, upper and lower case alike; or one
         subfolder that does. A second candidate for a file is refused rather than guessed at.
     split : int or str
@@ -194,6 +197,7 @@ def load(
         validation=_validation(entry, folder, train),
         label_features=_label_features(entry, folder, train),
         excluded=_excluded(entry, folder, test),
+        words=_words(folder, train),
     )
 
 
@@ -649,6 +653,21 @@ def _label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | No
     except DataError as error:
         warnings.warn(f"the labels have no words: {error}", stacklevel=3)
         return None
+
+
+def _words(folder: Path, train: Split) -> tuple[str, ...]:
+    """What the features are called, where a file of it lies beside the data; one that cannot be theirs is told and left."""
+    from xcrepro.core.data.lines import text_lines
+
+    path = folder / WORD_FILE
+    if train.X is None or not path.is_file():
+        return ()
+    words = tuple(text for _, text in text_lines(path))
+    if len(words) != train.X.shape[1]:
+        told = f"the features have no words: {path} has {len(words):,}, the data have {train.X.shape[1]:,} features"
+        warnings.warn(told, stacklevel=3)
+        return ()
+    return words
 
 
 def _same_widths(files: dict[str, Path], train: Split, part: str, other: Split) -> None:

@@ -20,6 +20,18 @@ def add(command) -> None:
         "--slides", action="store_true", help="a page of slides a lesson (runs the lessons, some minutes)"
     )
 
+    kind.add_argument(
+        "--self-study",
+        action="store_true",
+        help="for who learns alone: checks that run all cases, hints, then solutions, a quiz with reasons; no nbgrader",
+    )
+    sub.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="other records and other hidden tests in the exercises, the same for the same N",
+    )
+
     board = command("course-board", None, "a blind leaderboard for a class: files and one static page, no server")
     steps = board.add_subparsers(required=True, metavar="make|rank|open")
     made = steps.add_parser("make", help="make a hidden test set, and the part that students get (DIR/public)")
@@ -29,12 +41,16 @@ def add(command) -> None:
         step.set_defaults(command=function, open=step is opened)
         step.add_argument("folder", type=Path, metavar="DIR", help="the board; for make new or empty")
     made.add_argument(
-        "--deadline", required=True, help="such as 2027-01-31T18:00; later files are named and not ranked"
+        "--deadline", required=True, help="such as 2027-01-31T18:00; files taken in later are named and not ranked"
     )
     made.add_argument(
-        "--dataset", default="tib", help='tib (default), or synthetic data, such as "synthetic eurlex-4k"'
+        "--dataset",
+        default="tib",
+        help="tib (default; words recombined, so that no record can be looked up), gutenberg (titles, drawn secretly), or "
+        '"synthetic eurlex-4k" and the like; with --data what your data are called',
     )
-    made.add_argument("--points", type=int, help="of tib: how many records, default all")
+    made.add_argument("--data", metavar="FOLDER", help="of your own, as xc.load reads it; its labels count as complete")
+    made.add_argument("--points", type=int, help="how many records are drawn, default all; not of synthetic data")
     made.add_argument("--scale", type=float, default=0.1, help="of synthetic data: share of the points, default 0.1")
     made.add_argument("--rule", default="rare", help="which labels go missing: rare (default) or uniform")
     made.add_argument(
@@ -43,13 +59,14 @@ def add(command) -> None:
     made.add_argument(
         "--metrics", nargs="+", default=["P@5", "nDCG@5", "PSP@5"], help="the first ranks; P@5 nDCG@5 PSP@5"
     )
+    ranked.add_argument("--excuse", metavar="STUDENT", help="late files of this student count, from now on")
     made.add_argument("--seed", type=int, help="default: drawn, and kept in DIR/board.json, which students do not get")
 
 
 def _make(arguments) -> int:
     from xcrepro.tools.course import board
 
-    names = ("dataset", "deadline", "points", "scale", "rule", "strength", "metrics", "seed")
+    names = ("dataset", "deadline", "data", "points", "scale", "rule", "strength", "metrics", "seed")
     made = board.make(arguments.folder, **shared.taken(arguments, *names))
     print(f"{made / 'public'} is for the students; put what they hand in into {made / 'submissions'}/STUDENT/")
     return 0
@@ -59,7 +76,8 @@ def _rank(arguments) -> int:
     from xcrepro.repro import tables
     from xcrepro.tools.course import board
 
-    table = (board.open_truth if arguments.open else board.rank)(arguments.folder)
+    how = {} if arguments.open else shared.taken(arguments, "excuse")
+    table = (board.open_truth if arguments.open else board.rank)(arguments.folder, **how)
     print(tables.show(table.drop(columns="digest"), decimals=4))
     print(arguments.folder / "index.html")
     return 0
@@ -68,7 +86,12 @@ def _rank(arguments) -> int:
 def _course(arguments) -> int:
     from xcrepro.tools.course import copies
 
-    kind = copies.SOLUTIONS if arguments.solutions else copies.SLIDES if arguments.slides else copies.STUDENTS
-    for name in copies.write(arguments.folder, kind):
+    asked = {
+        copies.SOLUTIONS: arguments.solutions,
+        copies.SLIDES: arguments.slides,
+        copies.SELF_STUDY: arguments.self_study,
+    }
+    kind = next((kind for kind, wanted in asked.items() if wanted), copies.STUDENTS)
+    for name in copies.write(arguments.folder, kind, **shared.taken(arguments, "seed")):
         print(arguments.folder / name)
     return 0

@@ -1,21 +1,26 @@
 """A blind leaderboard: a hidden test set, checked submissions, a page that ranks them, at the end the complete truth.
 
 A board is a folder. ``public/`` is for the students, ``hidden/`` for nobody, ``submissions/STUDENT/`` takes files of
-predictions in any format. :func:`rank` keeps a copy of every file that it sees under ``kept/``, notes its digest and its time
-in ``log.csv``, checks it, and writes ``index.html`` and ``ranking.csv``. :func:`open_truth` does so on the complete truth.
+predictions in any format. :func:`rank` takes in every new file: it keeps a copy under ``kept/`` and notes its digest, and when
+it was taken in, in ``log.csv``. That order, and not the date that a file has, says what is in time and what is the latest. Then
+it checks all files and writes ``index.html`` and ``ranking.csv``. :func:`open_truth` does so on the complete truth.
+
+The test records are in no file that students have: see :func:`make` for what each kind of data protects from.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import secrets
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,11 +29,11 @@ from scipy import sparse
 from xcrepro.core import extras, formats, paths, propensity
 from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.data import registry
-from xcrepro.core.data.load import load
+from xcrepro.core.data.load import WORD_FILE, load
 from xcrepro.core.data.names import LabelNames, read_label_names, write_label_names
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.twin import twin
-from xcrepro.core.data.write import write_xc
+from xcrepro.core.data.write import write_sparse, write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.formats.csv import without_formulas
 from xcrepro.core.metrics.compare import compare
@@ -41,29 +46,41 @@ from xcrepro.tools.reports.grid import Cell, Grid
 
 RULES = {
     "uniform": "every relevant label goes missing with the probability of the strength",
-    "rare": "rare labels go missing most: with the strength times 1 - p, where p is the label's propensity (jain16, eq. 1)",
+    "rare": "rare labels go missing most: one stays with its propensity (jain16, eq. 1) to the power of the strength",
 }
 """How labels go missing."""
 DEFAULT_METRICS = ("P@5", "nDCG@5", "PSP@5")
+OPEN = ("tib", "gutenberg")
+"""Data of the package that a board is made of; :func:`make` says what of them can be looked up."""
 REFUSED = (
     *("shape", "transposed", "rows without predictions", "rows moved", "labels renumbered", "no information"),
     *("training points", "repeated rows"),
 )
 """Findings of ``xc.diagnose`` with which a submission is not ranked; others are said beside its place."""
-_LOG = ["student", "file", "digest", "received"]
+_LOG = ["student", "file", "digest", "received", "dated"]
+_LEAST = 4
+"""Records that a heading needs so that words of others can be given to each of them."""
+_AT_CEILING = 0.9
+"""A share of what can be reached at all that no honest model reaches."""
+_REACH, _EIGHT_OF_TEN = 1.959964, 0.841621
+"""The normal distribution's quantiles of 97.5 and of 80 %."""
+_TOO_SURE = 4.0
+"""Standard errors by which the labels that were left may be hit more often than those that were taken out."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One file of a student: where its copy is, when it came, and why it does not count (or what was noticed)."""
+    """One file of a student: where its copy is, when it was taken in, and why it does not count (or what was noticed)."""
 
     student: str
     file: str
     digest: str
     received: str
+    dated: str
     status: str
     reason: str
     top: TopK | None
+    noticed: tuple[str, ...] = ()
 
 
 # ---------------------------------------------------------------------- make
@@ -74,6 +91,7 @@ def make(
     dataset: str = "tib",
     *,
     deadline: str,
+    data: str | os.PathLike | None = None,
     points: int | None = None,
     scale: float = 0.1,
     rule: str = "rare",
@@ -83,11 +101,19 @@ def make(
 ) -> Path:
     """Make a board in a new or empty folder: a split with labels taken out of it, the students' part, and the hidden one.
 
-    ``dataset`` is ``"tib"``, of whose records ``points`` are split anew, or synthetic data, ``"synthetic eurlex-4k"``, drawn
-    at this ``scale``: the complete truth must be known. Labels go missing in train and test alike, by a ``rule``
-    (:data:`RULES`) of a ``strength`` from 0 to 1. ``deadline`` is ISO 8601, local time where it names no zone. The first of
-    the ``metrics``, each with its k, decides the order. Without a ``seed`` one is drawn, and kept in ``board.json``. Nothing
-    is written where an argument is refused.
+    The records come from one of
+
+    - ``"tib"``: library records of which none exists. Each has the headings of a real one, and words of *other* records with
+      these headings. Looking a test record up finds none; headings of less than four records are left out.
+    - ``"gutenberg"``: a secret draw of real titles. They can be looked up, so such a board is for a class that judges the
+      predictions itself.
+    - ``"synthetic eurlex-4k"`` and the like, drawn at this ``scale``: no names.
+    - ``data``, a folder of your own that :func:`xcrepro.load` reads; ``dataset`` is then what it is called.
+
+    ``points`` are how many of all records are drawn; they are split anew. Labels go missing in train and test alike, by a
+    ``rule`` (:data:`RULES`) of a ``strength`` from 0 to 1. ``deadline`` is ISO 8601, local time where it names no zone. The
+    first of the ``metrics``, each with its k, decides the order. Without a ``seed`` one is drawn, and kept in ``board.json``.
+    Nothing is written where an argument is refused.
 
     >>> import tempfile
     >>> board = make(tempfile.mkdtemp(), points=400, deadline="2030-01-31T18:00+00:00", seed=1)
@@ -99,14 +125,21 @@ def make(
         raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
     one_of("rule", rule, list(RULES))
     real_number("strength", strength, at_least=0, at_most=1)
-    seed = secrets.randbits(32) if seed is None else whole_number("seed", seed, 0)
+    seed = secrets.randbits(64) if seed is None else whole_number("seed", seed, 0)
     settings = {"deadline": _time("deadline", deadline), "rule": rule, "strength": strength}
     settings |= {"metrics": [_metric(name) for name in metrics or [""]], "seed": seed}
-    names, X, complete, n_train, settings["data"] = _source(dataset, points, scale, seed)
+    ds, settings["data"] = _source(dataset, data, points, scale, seed)
+    n_train, X, complete = ds.n_train, ds.X, ds.Y
     counts = np.asarray(complete[:n_train].sum(axis=0)).ravel()
-    missing = np.ones(counts.size) if rule == "uniform" else 1 - 1 / propensity.inverse(counts, n_train)
-    observed = propensity.drop_labels(complete, 1 - strength * missing, np.random.default_rng([seed, 1]))
-    settings["removed"] = 1 - observed[n_train:].nnz / complete[n_train:].nnz
+    stays = np.full(counts.size, 1.0 - strength)
+    if rule == "rare":
+        stays = propensity.inverse(counts, n_train) ** -strength  # as lessons 3, 4 and 10 let them go missing
+    observed = propensity.drop_labels(complete, stays, np.random.default_rng([seed, 1]))
+    settings["removed"] = 1 - observed[n_train:].nnz / max(complete[n_train:].nnz, 1)
+    if not observed[n_train:].nnz:
+        raise ArgumentError(
+            "strength", "must leave test labels to judge by", strength, "take a smaller one or more points"
+        )
     _values(
         settings, observed[n_train:], {"truth": TopK.from_scores(observed[n_train:], _k(settings))}, observed[:n_train]
     )
@@ -116,32 +149,90 @@ def make(
         write_xc(part / "public" / "train.txt", X[:n_train], observed[:n_train])
         nothing = sparse.csr_matrix(complete[n_train:].shape, dtype=np.float32)
         write_xc(part / "public" / "test.txt", X[n_train:], nothing)
-        if names:
-            write_label_names(part / "public" / "label_names.txt", LabelNames(tuple(names)))
+        if ds.label_names:
+            write_label_names(part / "public" / "label_names.txt", LabelNames(tuple(ds.label_names)))
+        if ds.words:
+            (part / "public" / WORD_FILE).write_text("\n".join(ds.words) + "\n", encoding="utf-8")
+        if ds.label_features is not None:
+            write_sparse(part / "public" / "lbl_X_Xf.txt", ds.label_features)
         (part / "public" / "README.md").write_text(_readme(settings, nothing.shape), encoding="utf-8")
         formats.write_truth(part / "hidden" / "observed.npz", observed[n_train:])
         formats.write_truth(part / "hidden" / "complete.npz", complete[n_train:])
+        np.save(part / "hidden" / "stays.npy", stays)
         (part / "board.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     return folder
 
 
-def _source(dataset: str, points: int | None, scale: float, seed: int):
-    """Label names, features and complete truth of all points, how many of them train, and what they are."""
-    if dataset == "tib":
-        ds = load("tib", points=points)
-        parts = [part for part in (ds.train, ds.test, ds.validation) if part is not None]
-        order = np.random.default_rng([seed, 0]).permutation(sum(part.Y.shape[0] for part in parts))
-        X, Y = (sparse.vstack([getattr(part, of) for part in parts], format="csr")[order] for of in "XY")
-        return ds.label_names, X, Y, order.size * 3 // 4, f"{ds.title}, split anew"
-    if registry.synthetic(dataset) is None:
-        do = f'"synthetic {dataset}" asks for synthetic data of its shape'
-        raise ArgumentError(
-            "dataset", "must be 'tib' or synthetic: the complete truth must be known", repr(dataset), do
-        )
-    ds = twin(dataset, scale=scale, seed=seed)
-    X = sparse.vstack([ds.train.X, ds.test.X], format="csr")
-    Y = sparse.vstack([ds.train.Y_complete, ds.test.Y_complete], format="csr")
-    return ds.label_names, X, Y, ds.n_train, f"synthetic data like {ds.entry.printed_name}"
+class _Records(NamedTuple):
+    """All records of a board, train first: features, complete labels, and what both are called."""
+
+    X: sparse.csr_matrix
+    Y: sparse.csr_matrix
+    n_train: int
+    label_names: Sequence[str] = ()
+    words: Sequence[str] = ()
+    label_features: sparse.csr_matrix | None = None
+
+
+def _source(dataset: str, data, points: int | None, scale: float, seed: int) -> tuple[_Records, str]:
+    """The records, split anew by the seed, and what they are."""
+    if data is None and registry.synthetic(dataset) is not None:
+        ds = twin(dataset, scale=scale, seed=seed)
+        X = sparse.vstack([ds.train.X, ds.test.X], format="csr")
+        Y = sparse.vstack([ds.train.Y_complete, ds.test.Y_complete], format="csr")
+        return _Records(X, Y, ds.n_train, ds.label_names), f"synthetic data like {ds.entry.printed_name}"
+    if data is not None:
+        ds = load(dataset, data, check=False)
+    elif dataset in OPEN:
+        ds = load(dataset)
+    else:
+        do = f'--data FOLDER takes your own, and "synthetic {dataset}" asks for synthetic data of its shape'
+        rule = f"must be {' or '.join(map(repr, OPEN))}, or synthetic: the complete truth must be known"
+        raise ArgumentError("dataset", rule, repr(dataset), do)
+    parts = [part for part in (ds.train, ds.test, ds.validation) if part is not None and part.Y.shape[0]]
+    if any(part.X is None for part in parts):
+        raise ArgumentError("data", "must have features", data, "students train on them")
+    X, Y = (sparse.vstack([getattr(part, of) for part in parts], format="csr") for of in "XY")
+    called = f"{ds.title}, split anew"
+    if data is None and dataset == "tib":
+        X, Y = _recombined(X, Y, np.random.default_rng([seed, 2]))
+        called = f"{ds.title}, words recombined, split anew"
+    points = Y.shape[0] if points is None else whole_number("points", points, 20, Y.shape[0])
+    order = np.random.default_rng([seed, 0]).permutation(Y.shape[0])[:points]
+    X, Y = X[order], Y[order]
+    used = np.flatnonzero(np.asarray(Y.sum(axis=0)).ravel())
+    names = [ds.label_names[label] for label in used] if ds.label_names else ()
+    features = None if ds.label_features is None else ds.label_features[used]
+    return _Records(X, Y[:, used], Y.shape[0] * 3 // 4, names, ds.words, features), called
+
+
+def _recombined(X: sparse.csr_matrix, Y: sparse.csr_matrix, random: np.random.Generator):
+    """Records that nobody has: the headings of a record, and as many words, each drawn from another record with one of them.
+
+    Headings of fewer records than :data:`_LEAST` are left out, and records that then have none. So no record brings most of
+    the words of another, and looking one up finds records that share a heading with it, as any neighbour does.
+    """
+    Y = Y[:, np.asarray(Y.sum(axis=0)).ravel() >= _LEAST]
+    rows = np.flatnonzero(np.diff(Y.indptr))
+    X, Y = X[rows], Y[rows]
+    of, wanted = Y.tocsc(), np.diff(X.indptr)
+
+    def one_of_each(indptr: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """A random place of each row that is asked for."""
+        return indptr[which] + (random.random(which.size) * np.diff(indptr)[which]).astype(np.int64)
+
+    row = np.repeat(np.arange(rows.size), 3 * wanted)  # some draws are the record's own, or a word that it has by then
+    donor = of.indices[one_of_each(of.indptr, Y.indices[one_of_each(Y.indptr, row)])]
+    fair = (donor != row) & (wanted[donor] > 0)
+    row, place = row[fair], one_of_each(X.indptr, donor[fair])
+    word, value = X.indices[place], X.data[place]
+    first = np.sort(np.unique(row * np.int64(X.shape[1]) + word, return_index=True)[1])
+    row, word, value = row[first], word[first], value[first]
+    kept = np.arange(row.size) - np.searchsorted(row, row) < wanted[row]
+    made = sparse.csr_matrix((value[kept], (row[kept], word[kept])), shape=X.shape)
+    length = np.sqrt(np.asarray(made.multiply(made).sum(axis=1)).ravel())
+    scaled = sparse.diags(1 / np.where(length > 0, length, 1)) @ made
+    return scaled.tocsr().astype(np.float32), Y
 
 
 def _metric(name: str) -> str:
@@ -157,6 +248,10 @@ def _time(name: str, text: str) -> str:
         return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds")
     except ValueError:
         raise ArgumentError(name, "must be a time in ISO 8601", repr(text), "for example 2027-01-31T18:00") from None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _shown(time: str) -> str:
@@ -178,7 +273,8 @@ have no labels here: predict them.
 
 - **Hand in** one file with the {_k(settings)} best of {labels:,} labels for each of the {points:,} test points, in their order,
   for example with `top.save("mine.npz")`. Every format that `xcrepro convert --list` names is read.
-- **Until** {_shown(settings["deadline"])}. You may hand in as often as you like: your latest sound file counts.
+- **Until** {_shown(settings["deadline"])}. You may hand in as often as you like: the sound file that was taken in last counts,
+  also if it is one that you had handed in before. When a file was taken in decides, not the date that it has.
 - **Judged by** {first}{also}, on labels of which some are missing, as in real data.
   At the end the complete labels are opened.
 """
@@ -197,26 +293,32 @@ def _read_board(folder: Path) -> dict:
 
 
 def _take_in(folder: Path) -> pd.DataFrame:
-    """The log with what is new in ``submissions``: its copy is in ``kept`` before the log names it. Nothing is ever removed."""
+    """The log with what is new in ``submissions``: its copy is in ``kept`` before the log names it. Nothing is ever removed.
+
+    New is a file of a name that the student had not used, one whose content is another than that of the last file of this
+    name, and one that was put there again: its own date, which decides nothing else, is another.
+    """
     path = folder / "log.csv"
     # As text: a student may be called 007 or NA.
     log = (
         pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists() else pd.DataFrame(columns=_LOG, dtype=str)
     )
-    known, new = set(zip(log["student"], log["digest"], strict=True)), []
+    last = {(line["student"], line["file"]): (line["digest"], line["dated"]) for line in log.to_dict("records")}
+    new, now = [], _now().isoformat(timespec="seconds")
     for student, file in _handed_in(folder / "submissions"):
         inside = sorted(one for one in file.rglob("*") if one.is_file()) if file.is_dir() else [file]
         digest = hashlib.sha256(b"".join(hashlib.sha256(one.read_bytes()).digest() for one in inside)).hexdigest()
-        if (student, digest) in known:
+        time = max((one.stat().st_mtime for one in inside), default=file.stat().st_mtime)
+        dated = datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds")
+        if last.get((student, file.name)) == (digest, dated):
             continue
-        known.add((student, digest))
         kept = folder / "kept" / digest
         if not (kept / file.name).exists():
             with paths.filling(kept) as part:
                 (shutil.copytree if file.is_dir() else shutil.copy2)(file, part / file.name)
-        time = max((one.stat().st_mtime for one in inside), default=file.stat().st_mtime)
-        new.append([student, file.name, digest, datetime.fromtimestamp(time, UTC).isoformat(timespec="seconds")])
+        new.append([student, file.name, digest, now, dated])
     if new:
+        new.sort(key=lambda line: (line[0], line[-1], line[1]))  # taken in together: the files' own dates order them
         log = pd.concat([log, pd.DataFrame(new, columns=_LOG)], ignore_index=True)
         with paths.atomic_path(path) as part:
             log.to_csv(part, index=False, lineterminator="\n")
@@ -229,24 +331,57 @@ def _handed_in(folder: Path) -> Iterator[tuple[str, Path]]:
         yield from ((student.name, file) for file in files if not file.name.startswith(".") and not file.is_symlink())
 
 
-def _judge(folder: Path, settings: dict, log: pd.DataFrame, observed, train) -> list[Submission]:
-    """Every submission of the log: late, refused with its reason, or sound; of a student's sound ones the latest counts."""
+def _judge(folder: Path, settings: dict, log: pd.DataFrame, hidden: _Hidden, train) -> list[Submission]:
+    """Every submission in the order of taking in: late, refused with its reason, or sound; the last sound one counts."""
     names = folder / "public" / "label_names.txt"
     names = read_label_names(names) if names.exists() else None
-    found = []
-    for line in log.sort_values("received", kind="stable").to_dict("records"):
-        top, status, reason = None, "late", f"received after the deadline, {_shown(settings['deadline'])}"
-        if line["received"] <= settings["deadline"]:
+    found, latest = [], {}
+    for number, line in enumerate(log.to_dict("records")):
+        top, status, noticed = None, "late", ()
+        reason = f"taken in after the deadline, {_shown(settings['deadline'])}"
+        if line["received"] <= settings["deadline"] or line["student"] in settings.get("excused", ()):
             path = folder / "kept" / line["digest"] / line["file"]
-            top, status, reason = _check(path, line["file"], _k(settings), observed, train, names)
-        found.append(Submission(**line, status=status, reason=reason, top=top))
-    latest = {one.student: one.digest for one in found if one.status == "sound"}
+            top, status, reason = _check(path, line["file"], _k(settings), hidden.observed, train, names)
+        if status == "sound":
+            latest[line["student"]] = number
+            noticed = tuple(_noticed(top, hidden))
+        reason = " ".join(part for part in (*noticed, reason) if part)
+        found.append(Submission(**line, status=status, reason=reason, top=top, noticed=noticed))
     return [
-        one
-        if one.status != "sound"
-        else Submission(**vars(one) | {"status": "counts" if latest[one.student] == one.digest else "replaced"})
-        for one in found
+        one if one.status != "sound" else replace(one, status="counts" if latest[one.student] == number else "replaced")
+        for number, one in enumerate(found)
     ]
+
+
+class _Hidden(NamedTuple):
+    """What nobody gets: the test labels that are left, all of them, and the chance of each label to be left."""
+
+    observed: sparse.csr_matrix
+    complete: sparse.csr_matrix
+    stays: np.ndarray
+
+    @classmethod
+    def read(cls, folder: Path) -> _Hidden:
+        observed, complete = (formats.read_truth(folder / f"{name}.npz") for name in ("observed", "complete"))
+        return cls(observed, complete, np.load(folder / "stays.npy"))
+
+
+def _noticed(top: TopK, hidden: _Hidden) -> Iterator[str]:
+    """What no honest model does: to reach nearly all that can be reached, or to know which labels were taken out."""
+    there = top.ids >= 0
+    rows, ids = np.repeat(np.arange(there.shape[0]), there.sum(axis=1)), top.ids[there]
+    right = np.asarray(hidden.complete[rows, ids]).ravel() > 0
+    reached, best = right.sum(), np.minimum(np.diff(hidden.complete.indptr), top.k).sum()
+    if reached >= _AT_CEILING * best:
+        yield f"At the ceiling: {reached:,} of the {best:,} hits that are possible at all. No model knows so much; ask how."
+    left = np.asarray(hidden.observed[rows[right], ids[right]]).ravel() > 0
+    chance = hidden.stays[ids[right]]
+    error = np.sqrt((chance * (1 - chance)).sum())
+    if error and left.sum() - chance.sum() > _TOO_SURE * error:
+        yield (
+            f"Above the noise of labels: {left.sum():,} of its {right.sum():,} right answers are among the labels that were "
+            f"left, where chance leaves {chance.sum():,.0f} ± {error:.0f}. Who has not seen them cannot tell; ask how."
+        )
 
 
 def _check(path: Path, file: str, k: int, observed, train, names) -> tuple[TopK | None, str, str]:
@@ -265,14 +400,24 @@ def _check(path: Path, file: str, k: int, observed, train, names) -> tuple[TopK 
 # ---------------------------------------------------------------------- rank and open
 
 
-def rank(folder: str | os.PathLike) -> pd.DataFrame:
+def rank(folder: str | os.PathLike, *, excuse: str | None = None) -> pd.DataFrame:
     """Take in what is new, check it, rank it on the observed labels, and write ``index.html`` and ``ranking.csv``.
 
-    One row per student whose submission counts, the best first, equal values sharing a rank: rank, student, digest, and for
-    each metric its value and the ends of its interval of 95 %; ``p`` is that of the difference to the first, after Holm's
-    correction.
+    A file is in time if it was taken in by the deadline, so run this when the deadline comes. ``excuse`` names a student whose
+    late files count all the same, from now on. One row per student whose submission counts, the best first, equal values
+    sharing a rank: rank, student, digest, and for each metric its value and the ends of its interval of 95 %; ``p`` is that of
+    the difference to the first, after Holm's correction; ``records`` is how many test records would tell the student from the
+    next one in 8 of 10 such boards.
     """
-    return _write(Path(folder), opened=False)
+    folder = Path(folder)
+    if excuse is not None:
+        settings = _read_board(folder)
+        students = sorted(path.name for path in (folder / "submissions").iterdir() if path.is_dir())
+        one_of("excuse", excuse, students)
+        settings["excused"] = sorted({*settings.get("excused", ()), excuse})
+        with paths.atomic_path(folder / "board.json") as part:
+            part.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+    return _write(folder, opened=False)
 
 
 def open_truth(folder: str | os.PathLike) -> pd.DataFrame:
@@ -280,7 +425,7 @@ def open_truth(folder: str | os.PathLike) -> pd.DataFrame:
     then also have ``complete``, its ends and ``complete rank`` of the first metric."""
     folder = Path(folder)
     deadline = _read_board(folder)["deadline"]
-    if datetime.now(UTC) <= datetime.fromisoformat(deadline):
+    if _now() <= datetime.fromisoformat(deadline):
         raise ArgumentError("DIR", "must be a board whose deadline is over", f"the deadline {deadline}")
     return _write(folder, opened=True)
 
@@ -290,10 +435,9 @@ def _write(folder: Path, opened: bool) -> pd.DataFrame:
     with extras.library("filelock").FileLock(folder / ".lock"):  # a second run waits, and finds all taken in
         log = _take_in(folder)
         train = read_xc(folder / "public" / "train.txt")[1]
-        observed, complete = (
-            formats.read_truth(folder / "hidden" / f"{name}.npz") for name in ("observed", "complete")
-        )
-        judged = _judge(folder, settings, log, observed, train)
+        hidden = _Hidden.read(folder / "hidden")
+        observed, complete = hidden.observed, hidden.complete
+        judged = _judge(folder, settings, log, hidden, train)
         tops = {one.student: one.top for one in judged if one.status == "counts"}
         opened = opened or (folder / "pairs.csv").exists()  # once opened, it stays open
         table = _ranking(settings, observed, tops, train)
@@ -305,7 +449,10 @@ def _write(folder: Path, opened: bool) -> pd.DataFrame:
         pairs = None
         if opened:
             table, pairs = _opened(settings, table, observed, complete, tops, train)
-        page = html.page("Leaderboard", _body(settings, table, judged, pairs))
+        best = _first(
+            _values(settings, observed, {"": TopK.from_scores(observed, _k(settings))}, train), settings
+        ).iloc[0]
+        page = html.page("Leaderboard", _body(settings, table, judged, pairs, best, observed.shape[0]))
         written = {folder / "index.html": page.encode(), folder / "ranking.csv": _csv(table)}
         paths.write_together(written | ({} if pairs is None else {folder / "pairs.csv": _csv(pairs)}))
     return table
@@ -343,7 +490,29 @@ def _ranking(settings: dict, truth, tops: dict, train) -> pd.DataFrame:
     if len(tops) > 1:
         found = compare(truth, tops, settings["metrics"][0], against=order.index[0], **_weights(train))
         table["p"] = found.set_index("left")["p"].reindex(order.index)
+        table["records"] = [*map(_records_needed, _to_next(settings, truth, tops, order.index, train)), np.nan]
     return table.reset_index(drop=True)
+
+
+def _to_next(settings: dict, truth, tops: dict, order: Sequence[str], train) -> Iterator[tuple[float, float, int]]:
+    """For each student but the last: the lead over the next one, its standard error, on how many records."""
+    for one, other in itertools.pairwise(order):
+        (found,) = compare(
+            truth, {one: tops[one], other: tops[other]}, settings["metrics"][0], **_weights(train)
+        ).itertuples()
+        yield found.value, (found.high - found.low) / (2 * _REACH), truth.shape[0]
+
+
+def _records_needed(lead: tuple[float, float, int]) -> float:
+    """On how many records an interval of 95 % leaves out 0 in 8 of 10 boards, if the lead is as large as it is here.
+
+    The power of a test of a mean, by the normal distribution; NaN where there is no lead.
+
+    >>> _records_needed((0.01, 0.005, 1000))
+    1963.0
+    """
+    value, error, n = lead
+    return float(np.ceil(n * ((_REACH + _EIGHT_OF_TEN) * error / value) ** 2)) if value else np.nan
 
 
 def _opened(settings: dict, table: pd.DataFrame, observed, complete, tops: dict, train):
@@ -360,21 +529,30 @@ def _opened(settings: dict, table: pd.DataFrame, observed, complete, tops: dict,
     both = [compare(truth, in_order, settings["metrics"][0], **_weights(train)) for truth in (observed, complete)]
     pairs = both[0][["left", "right", "value", "low", "high"]].copy()
     pairs[["complete", "complete low", "complete high"]] = both[1][["value", "low", "high"]]
-    pairs["held"] = np.sign(pairs["value"]) == np.sign(pairs["complete"])
+    held = np.sign(pairs["value"]) == np.sign(pairs["complete"])
+    pairs["held"] = held.astype("boolean").mask(pairs["value"] == 0)  # a tie is no order that could hold
     return table, pairs
 
 
 # ---------------------------------------------------------------------- the page
 
 
-def _body(settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: pd.DataFrame | None) -> str:
+def _body(
+    settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: pd.DataFrame | None, best: float, n: int
+) -> str:
     first = settings["metrics"][0]
     parts = [
         '<main class="xcrepro-report"><h1>Leaderboard</h1>',
         f"<p>{html.escape(settings['data'])}. Deadline: {_shown(settings['deadline'])}. Ranked by {html.escape(first)} on "
         "the observed labels, of which some are missing. Percent, with intervals of 95 %. p: the difference to the first, "
-        "corrected after Holm; from 0.05 on the test points do not tell the two apart.</p>",
+        "corrected after Holm; from 0.05 on the test points do not tell the two apart. Records: how many test points would "
+        f"tell a student from the next one in 8 of 10 boards such as this one, which has {n:,}.</p>",
+        f"<p>No predictions can have a higher {html.escape(first)} here than {100 * best:.2f}.</p>",
     ]
+    named = [f"{one.student}: {text}" for one in judged if one.status == "counts" for text in one.noticed]
+    if named:
+        items = "".join(f"<li>{html.escape(text)}</li>" for text in named)
+        parts.append(f"<h2>To be looked at</h2><ul>{items}</ul>")
     if pairs is not None:
         parts.append(f"<h2>The complete truth</h2>{_verdict(settings, pairs)}")
     parts += ["<h2>Ranking</h2>", _ranked(settings, table).html()]
@@ -391,10 +569,12 @@ def _body(settings: dict, table: pd.DataFrame, judged: list[Submission], pairs: 
         ]
         for one in judged
     ]
-    columns = ["student", "file", "status", "reason, or what was noticed", "received", "SHA-256"]
+    columns = ["student", "file", "status", "reason, or what was noticed", "taken in", "SHA-256"]
     parts += [
         "<h2>Submissions</h2>",
-        Grid("submissions", "All files, by time. None is removed.", columns, rows).html(),
+        Grid(
+            "submissions", "All files, in the order in which they were taken in. None is removed.", columns, rows
+        ).html(),
     ]
     return "\n".join([*parts, "</main>"])
 
@@ -403,12 +583,14 @@ def _verdict(settings: dict, pairs: pd.DataFrame) -> str:
     """Did the ranking hold? In one paragraph."""
     if not len(pairs):
         return "<p>There is nothing to compare.</p>"
+    pairs = pairs[pairs["held"].notna()]
     sure = (pairs["low"] > 0) | (pairs["high"] < 0)
     against = (pairs["value"] > 0) & (pairs["complete high"] < 0) | (pairs["value"] < 0) & (pairs["complete low"] > 0)
     return (
         f"<p>{100 * settings['removed']:.1f} % of the test labels had been taken out (rule: {html.escape(settings['rule'])}, "
         f"strength {settings['strength']:g}): {html.escape(RULES[settings['rule']])}.</p>"
-        f"<p>{pairs['held'].sum()} of {len(pairs)} pairs of students are in the same order on the complete labels. Among them "
+        f"<p>{pairs['held'].sum()} of {len(pairs)} pairs of students whose observed values differ are in the same order on the "
+        "complete labels. Among them "
         f"are {(pairs['held'] & sure).sum()} of the {sure.sum()} pairs whose observed interval leaves out 0. In "
         f"{against.sum()} of all pairs the complete labels show a difference of the opposite sign whose interval leaves out 0."
         "</p>"
@@ -428,16 +610,20 @@ def _ranked(settings: dict, table: pd.DataFrame) -> Grid:
         cells = [Cell(row["student"]), Cell(str(row["rank"]), number=row["rank"])]
         cells += [_percent(row, name) for name in shown] + [Cell(str(row[name]), number=row[name]) for name in whole]
         p = row.get("p", np.nan)
-        rows.append([*cells, Cell("" if np.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}")])
+        cells.append(Cell("" if np.isnan(p) else "<0.001" if p < 0.001 else f"{p:.3f}"))
+        needed = row.get("records", np.nan)
+        rows.append(
+            [*cells, Cell("" if np.isnan(needed) else f"{needed:,.0f}", number=None if np.isnan(needed) else needed)]
+        )
     named = [f"{settings['metrics'][0]}, complete labels" if name == "complete" else name for name in shown]
-    return Grid("ranking", "One row per student", ["student", "rank", *named, *whole, "p"], rows)
+    return Grid("ranking", "One row per student", ["student", "rank", *named, *whole, "p", "records"], rows)
 
 
 def _paired(settings: dict, pairs: pd.DataFrame) -> Grid:
     rows = []
     for left, right, *numbers, held in pairs.itertuples(index=False):
         row = dict(zip(("o", "o low", "o high", "c", "c low", "c high"), numbers, strict=True))
-        said = "yes" if held else "no"
+        said = "tie" if pd.isna(held) else "yes" if held else "no"
         rows.append([Cell(left), Cell(right), _percent(row, "o", "+"), _percent(row, "c", "+"), Cell(said)])
     title = f"{settings['metrics'][0]} of left minus right, in percentage points"
     return Grid("pairs", title, ["left", "right", "observed", "complete", "same order"], rows)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xcrepro.core import paths
@@ -21,6 +23,8 @@ _NAME = re.compile(r"(\d\d)_[a-z0-9_]+")
 _TITLE = re.compile(r"# Lesson (\d+): (.+)")
 _WHOLE = (("BEGIN SOLUTION", "END SOLUTION"), ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS"))
 _SOLUTION = re.compile(r"^[ \t]*### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION", re.DOTALL | re.MULTILINE)
+DRAWN = re.compile(r"\b(default_rng\(|points=)(\d+)(\).*?  # drawn anew by the teacher's seed)$", re.MULTILINE)
+"""A line whose number a teacher's seed replaces (:func:`drawn`): a generator's seed, or how many records are loaded."""
 _HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n(.*?)^[ \t]*### END HIDDEN TESTS", re.DOTALL | re.MULTILINE)
 
 
@@ -87,6 +91,55 @@ def students(notebook: dict) -> dict:
     }
 
 
+def without_hidden(source: str) -> str:
+    """A check without its hidden tests."""
+    return _HIDDEN.sub("", source).rstrip("\n")
+
+
+def hidden(source: str) -> str:
+    """The hidden tests of a check."""
+    return "\n".join(_HIDDEN.findall(source))
+
+
+def solution(source: str) -> list[str]:
+    """The bodies of a cell's solutions."""
+    return _SOLUTION.findall(source)
+
+
+STUB = 'raise NotImplementedError("Not written yet: the lines above say what to write.")'
+"""What stands in the place of a solution."""
+
+
+def stub(source: str) -> str:
+    """A cell without its solutions."""
+    return _SOLUTION.sub(lambda found: re.match(r"[ \t]*", found[0])[0] + STUB, source)
+
+
+def drawn(lesson: Lesson, seed: int) -> Lesson:
+    """The lesson with other records in its exercises and other hidden cases, for a seed of the teacher's.
+
+    Lines that :data:`DRAWN` finds get another number: records of about as many, cases of another generator. The numbers come
+    from the seed by a digest, so that nobody who sees one knows the others. Outputs from the first such line on are dropped,
+    because they are those of other data.
+    """
+
+    def other(found: re.Match) -> str:
+        key = f"{seed}, {lesson.name}, {found[1]}{found[2]}".encode()
+        number = int.from_bytes(hashlib.sha256(key).digest()[:6])
+        if found[1] == "points=":
+            number = int(found[2]) + number % (int(found[2]) // 5)  # up to a fifth more, and so other counts and splits
+        return f"{found[1]}{number}{found[3]}"
+
+    cells, begun = [], False
+    for cell in lesson.notebook["cells"]:
+        if cell["cell_type"] == "code":
+            source, times = DRAWN.subn(other, _text(cell))
+            begun |= times > 0
+            cell = cell | {"source": source} | ({"outputs": [], "execution_count": None} if begun else {})
+        cells.append(cell)
+    return replace(lesson, notebook=lesson.notebook | {"cells": cells})
+
+
 def find() -> list[Lesson]:
     """All lessons of the project, checked (:func:`read`), in their order, which is 1, 2, ..."""
     folder = paths.committed(f"notebooks/{manifest.LESSONS}")
@@ -107,7 +160,8 @@ def read(path: str | os.PathLike) -> Lesson:
 
     Checked: the name, ``NN_name.ipynb``, and the first heading, ``# Lesson N: title``; slides' types; that every graded cell
     has a grade_id of its own; that every code solution is followed by its check, which is locked, has points, a part that
-    students see and a part that they do not; that the markers of solutions and hidden tests stand in pairs and in cells that
+    students see and a part that they do not, every assert with a message, and a line in the hidden part that a seed draws anew
+    (:data:`DRAWN`); that the markers of solutions and hidden tests stand in pairs and in cells that
     are marked so; that a solution cell says, outside the solution, what to write; that speaker's notes and folded answers
     are marked as the teacher's.
     """
@@ -219,10 +273,25 @@ def _check_test(path: Path, where: str, source: str, marks: dict) -> None:
         raise DataError(path, f"{where}, a check that is not locked", "locked: true")
     hidden = " ".join(_HIDDEN.findall(source))
     for what, text in (("students see", _HIDDEN.sub("", source)), ("is hidden", hidden)):
-        if "assert" not in text:
+        asserts = [node for node in ast.walk(_parsed(path, where, text)) if isinstance(node, ast.Assert)]
+        if not asserts:
             raise DataError(
                 path, f"{where}, a check of which no part {what}", "an assert before the hidden tests and in them"
             )
+        for node in asserts:
+            if node.msg is None:
+                said = f"{where}, an assert that says nothing: {ast.unparse(node)}"
+                raise DataError(path, said, "a message that says what is wrong with this input")
+    if not DRAWN.search(hidden):
+        expected = "a line `random = np.random.default_rng(1)  # drawn anew by the teacher's seed` in them"
+        raise DataError(path, f"{where}, hidden cases that no seed draws", expected)
+
+
+def _parsed(path: Path, where: str, text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise DataError(path, f"{where}, a check that is no Python ({error.msg})", "plain Python") from None
 
 
 def _is_open(cell: dict) -> bool:

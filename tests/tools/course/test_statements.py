@@ -1,0 +1,306 @@
+"""What the lessons say, computed again: fourteen statements that were once wrong, each by another way than the lesson's.
+
+Numbers that a text or an output prints are read off it, so that text, output and computation cannot part.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import xcrepro as xc
+from xcrepro.repro import notebooks
+from xcrepro.tools.course import board
+
+
+@pytest.fixture(scope="module")
+def texts(course):
+    """Lesson number -> the text of every cell, and what it printed."""
+    return {
+        lesson.number: [(notebooks.text(cell["source"]), _printed(cell)) for cell in lesson.notebook["cells"]]
+        for lesson in course
+    }
+
+
+def _printed(cell: dict) -> str:
+    return "".join(notebooks.text(output.get("text", "")) for output in cell.get("outputs", []))
+
+
+def _one(texts, number: int, part: str) -> tuple[str, str]:
+    """The one cell of a lesson that has this text, and what it printed."""
+    (found,) = [cell for cell in texts[number] if part in cell[0]]
+    return found
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(number.replace("−", "-")) for number in re.findall(r"[−+-]?\d+(?:\.\d+)?", text)]
+
+
+@pytest.fixture(scope="module")
+def library():
+    """All records, the weights of equation 1, and the two methods of lesson 4."""
+    ds = xc.load("tib")
+    usual = xc.propensity.inverse(ds.label_counts, ds.n_train, 0.55, 1.5)
+    eta = xc.models.PLT(trees=1).fit(ds.train.X, ds.train.Y).predict_proba(ds.test.X, 100)
+    shown = {name: xc.decide.weighted(eta, 1, usual**power).ids[:, 0] for name, power in (("bold", 3), ("careful", 2))}
+    return ds, usual, eta, shown
+
+
+def _hits(truth, labels) -> np.ndarray:
+    return np.asarray(truth[np.arange(truth.shape[0]), labels]).ravel()
+
+
+def _lead(truth, shown, weight) -> tuple[float, float, float]:
+    """Bold minus careful in the unnormalised PSP@1, and the best value, by sums over rows."""
+    bold, careful = (float((_hits(truth, shown[name]) * weight[shown[name]]).sum()) for name in ("bold", "careful"))
+    rows = [weight[truth.indices[a:b]].max() if b > a else 0.0 for a, b in itertools.pairwise(truth.indptr)]
+    return bold, careful, float(sum(rows))
+
+
+def test_the_labels_over_which_macro_f1_is_taken_cannot_change_an_order():
+    """W1: a label without a test point has F1 = 0, so one mean is the other times a share that all systems have in common."""
+    random = np.random.default_rng(1)
+    truth = (random.random((60, 12)) < 0.15).astype(int)
+    truth[:, 7:] = 0
+    tested = int((truth.sum(axis=0) > 0).sum())
+    for _ in range(20):
+        ids = np.argsort(random.random((60, 12)), axis=1)[:, :3]
+        scores = []
+        for label in range(12):
+            predicted = [label in row for row in ids]
+            tp = sum(p and t for p, t in zip(predicted, truth[:, label], strict=True))
+            below = sum(predicted) + int(truth[:, label].sum())
+            scores.append(2 * tp / below if below else 0.0)
+        over_test = sum(s for s, n in zip(scores, truth.sum(axis=0), strict=True) if n) / tested
+        assert sum(scores) / 12 == pytest.approx(over_test * tested / 12)
+        assert [s for s, n in zip(scores, truth.sum(axis=0), strict=True) if not n] == [0.0] * (12 - tested)
+
+
+def test_lesson_5_prints_macro_f1_over_all_as_the_share_times_that_over_the_test_labels(texts):
+    share, _, _, over_all, over_test = re.findall(
+        r"(?:^|[ :])(\d\.\d{3}|\d+\.\d%)", _one(texts, 5, "perfect = xc.TopK")[1]
+    )
+    assert float(over_all) == pytest.approx(float(share.rstrip("%")) / 100 * float(over_test), abs=9e-4)
+
+
+def test_the_ratio_orders_as_its_numerator_and_the_notes_of_lesson_4_print_both(texts, library):
+    """W2: and at strength 1, with the right propensities, the unnormalised value does not tell either."""
+    ds, usual, _, shown = library
+    note = _one(texts, 4, "Their table, in percentage points")[0]
+    said = _numbers(re.search(r"ahead by 0\.1 \((.*?)\)", note)[1]) + _numbers(re.search(r"behind by (.*?)\)", note)[1])
+    for strength, value in ((0.1, 0.1), (0.5, -0.6), (1, -1.6)):
+        observed = xc.propensity.drop_labels(ds.test.Y, 1 / usual**strength, 0)
+        bold, careful, best = _lead(observed, shown, usual)
+        assert np.sign(bold / best - careful / best) == np.sign(bold - careful)
+        assert 100 * (bold - careful) / best == pytest.approx(value, abs=0.051)
+    differences = [_hits(observed, shown[name]) * usual[shown[name]] for name in ("bold", "careful")]
+    d = 100 * (differences[0] - differences[1])
+    error = d.std() / np.sqrt(d.size)
+    value, low, high = said[2:]
+    assert -value == pytest.approx(d.mean(), abs=0.051)
+    assert (low, high) == (
+        pytest.approx(d.mean() - 1.96 * error, abs=0.3),
+        pytest.approx(d.mean() + 1.96 * error, abs=0.3),
+    )
+    assert low < 0 < high
+
+
+def test_a_third_of_a_point_of_p_at_1_is_below_its_standard_error(texts):
+    """W3: on so many points; the answer of lesson 8 claims neither a lead nor that the two are alike."""
+    answer = _one(texts, 8, "What may the abstract say?")[0]
+    assert "on a par" not in re.sub(r"Neither that it is better nor that it is on a par", "", answer)
+    for p in (0.80, 0.85, 0.87):
+        assert 0.3 / (100 * np.sqrt(p * (1 - p) / 3809)) == pytest.approx(0.5, abs=0.06)
+
+
+def test_the_best_choice_has_1_by_the_model_metric_of_lesson_8(course):
+    """W4: also where points have more labels than places; the choices are tried one by one."""
+    (solution,) = [text for text in course[7].solutions() if "worth = np.log2" in text]
+    room = {"np": np}
+    exec("def my_metric(Y, ids, counts):\n" + solution, room)
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        truth, counts = (random.random((2, 4)) < 0.6).astype(int), random.integers(1, 60, 4)
+        choices = list(itertools.combinations(range(4), 2))
+        values = [room["my_metric"](truth, np.array(ids), counts) for ids in itertools.product(choices, repeat=2)]
+        assert max(values) == pytest.approx(1 if truth.any() else 0)
+        assert min(values) >= 0
+    assert room["my_metric"](np.array([[1, 1, 0]]), np.array([[0]]), np.array([100, 2, 50])) < 1
+
+
+def test_in_half_of_the_fields_table_the_points_of_a_label_are_those_of_train_and_test(texts):
+    """W5: N times the labels of a point = L times the points of a label; which N makes it so?"""
+    table = xc.published.wide("xcrepo:dataset-table").droplevel(["method", "variant"])
+    found = {}
+    for name, row in table.iterrows():
+        ones = [n * row["avg_labels_per_point"] for n in (row["n_train"], row["n_train"] + row["n_test"])]
+        met = [abs(one / (row["n_labels"] * row["avg_points_per_label"]) - 1) < 0.01 for one in ones]
+        assert sum(met) == 1, name
+        found[name] = ("train", "train and test")[met.index(True)]
+    shown = ["Bibtex", "EURLex-4K", "AmazonCat-13K", "Amazon-670K", "Amazon-3M"]
+    assert [found[name] for name in shown].count("train and test") == 3
+    assert "In some rows they do not" in _one(texts, 1, "should fit together")[0]
+
+
+def test_a_strength_is_one_rule_in_the_lessons_and_on_the_board(texts, tmp_path):
+    """W6: a label stays with its propensity to the power of the strength."""
+    for number in (3, 4):
+        assert any("usual**strength" in code or "(1 / usual) ** strength" in code for code, _ in texts[number])
+    assert (
+        "(1 / xc.propensity.inverse(ds.label_counts, ds.n_train)) ** strength" in _one(texts, 10, "strength = 0.4")[0]
+    )
+    left = {}
+    for strength in (0, 0.6, 1):
+        made = board.make(tmp_path / str(strength), points=4000, deadline="2030-01-01", seed=5, strength=strength)
+        left[strength] = xc.load("board", made / "public").train.Y
+    counts = np.asarray(left[0].sum(axis=0)).ravel()
+    q = 1 / (1 + (np.log(3000) - 1) * 2.5**0.55 * (counts + 1.5) ** -0.55)
+    for strength in (0.6, 1):
+        assert left[strength].nnz == pytest.approx((counts * q**strength).sum(), rel=0.04)
+
+
+def test_what_a_relevant_label_counts_has_mean_1_and_the_variance_of_lesson_4():
+    """W7: y/p is 1/p with probability p, otherwise 0."""
+    for p in (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)):
+        outcomes = ((1 / p, p), (Fraction(0), 1 - p))
+        mean = sum(value * chance for value, chance in outcomes)
+        assert mean == 1
+        assert sum((value - mean) ** 2 * chance for value, chance in outcomes) == (1 - p) / p
+
+
+def test_real_valued_scores_tie(texts):
+    """W8: in 16 bits, and where a sigmoid has reached 1."""
+    said = _one(texts, 2, "For which models does this matter?")[0]
+    (first,) = map(int, re.findall(r"says 1\.0 for every input from (\d+) on", said))
+    sigmoid = {x: np.float32(1) / (np.float32(1) + np.exp(np.float32(-x))) for x in range(first - 2, first + 60)}
+    assert [x for x, value in sigmoid.items() if value == 1] == list(range(first, first + 60))
+    scores = np.random.default_rng(0).random(5000)
+    assert np.unique(scores).size == 5000
+    assert np.unique(scores.astype(np.float16)).size < 4500
+
+
+def test_who_learns_from_which_truth_is_what_the_lessons_say(texts):
+    """W9: in lessons 3, 4 and 7 the model has all headings, in lesson 10 it has what is left."""
+    fits = {
+        number: {
+            ast.unparse(call.args[1])
+            for code, _ in texts[number]
+            if ".fit(ds.train.X" in code or ".fit(everything.train.X" in code
+            for call in ast.walk(ast.parse(code))
+            if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "fit" and "train.X" in ast.unparse(call)
+            if ast.unparse(call.args[0]).endswith("train.X")
+        }
+        for number in (3, 4, 7, 10)
+    }
+    assert fits == {3: {"ds.train.Y"}, 4: {"ds.train.Y"}, 7: {"ds.train.Y"}, 10: {"train_Y", "learned_from"}}
+    for number in (3, 4, 7):
+        assert any(re.search(r"learns? from all headings|learned from all headings", text) for text, _ in texts[number])
+
+
+def test_the_validation_points_are_used_for_calibrating_and_for_choosing(texts):
+    """W10."""
+    assert any("fit_top(ds.validation.Y" in code for code, _ in texts[7])
+    assert any("predict(ds.validation.X" in code for code, _ in texts[10])
+    ece = dict(re.findall(r"^(\S.*?) +ECE@5 (\d\.\d+)", _one(texts, 7, "fit_top(ds.validation.Y")[1], re.MULTILINE))
+    assert float(ece["isotonic, validation"]) < float(ece["as it was"]) / 5
+
+
+def test_lesson_10_has_a_ranking_that_turns_and_one_that_holds(texts):
+    """W11: by rows, with the normal interval."""
+    ds = xc.load("tib")
+    q = 1 / xc.propensity.inverse(ds.label_counts, ds.n_train)
+    learned_from, judged_by = (xc.propensity.drop_labels(Y, q, seed) for Y, seed in ((ds.train.Y, 10), (ds.test.Y, 20)))
+    eta = xc.models.PLT(trees=1).fit(ds.train.X, learned_from).predict_proba(ds.test.X, 100)
+    weight = xc.propensity.inverse(np.asarray(learned_from.sum(axis=0)).ravel(), ds.n_train)
+    said = re.findall(r"(\w+) labels: (\w+) minus probable: (\S+) points of P@1 \((\S+) to (\S+)\)",
+                      _one(texts, 10, "everything = xc.load")[1])  # fmt: skip
+    assert len(said) == 4
+    first, signs = np.asarray(eta.argmax(axis=1)).ravel(), {}
+    for truth, name, *printed in said:
+        value, low, high = map(float, printed)
+        own = xc.decide.weighted(eta, 1, weight ** {"squared": 2, "cubed": 3}[name]).ids[:, 0]
+        Y = {"observed": judged_by, "complete": ds.test.Y}[truth]
+        d = 100 * (_hits(Y, own) - _hits(Y, first))
+        reach = 1.96 * d.std() / np.sqrt(d.size)
+        assert value == pytest.approx(d.mean(), abs=0.051)
+        assert (low, high) == (pytest.approx(d.mean() - reach, abs=0.2), pytest.approx(d.mean() + reach, abs=0.2))
+        assert low * high > 0
+        signs[truth, name] = np.sign(value)
+    assert signs["observed", "squared"] == signs["complete", "squared"] == 1
+    assert (signs["observed", "cubed"], signs["complete", "cubed"]) == (-1, 1)
+
+
+def test_a_method_without_the_tail_keeps_what_lesson_4_says(texts, library):
+    """W12: none of the tail's headings is found, PSP@1 falls by about a quarter, coverage@1 by a little more."""
+    ds, usual, eta, _ = library
+    head = np.zeros(ds.label_counts.size)
+    head[np.argsort(-ds.label_counts, kind="stable")[: head.size // 10]] = 1
+    kept, found = {}, {}
+    for name, weights in (("top k", np.ones(head.size)), ("only the head", head)):
+        labels = xc.decide.weighted(eta, 1, weights).ids[:, 0]
+        hits = _hits(ds.test.Y, labels)
+        found[name] = int(sum(hit for hit, label in zip(hits, labels, strict=True) if not head[label]))
+        kept[name] = {
+            "P": hits.sum(),
+            "PSP": sum(usual[label] for hit, label in zip(hits, labels, strict=True) if hit),
+            "coverage": len({int(label) for hit, label in zip(hits, labels, strict=True) if hit}),
+        }
+    assert found["only the head"] == 0
+    printed = _one(texts, 4, "only_head = xc.decide.weighted")[1]
+    assert f"k = 1, top k        : {found['top k']} of" in printed
+    for name in ("P", "PSP", "coverage"):
+        share = kept["only the head"][name] / kept["top k"][name]
+        assert re.search(rf"^{name} +keeps {share:.0%} at k = 1", printed, re.MULTILINE)
+    assert 0.7 < kept["only the head"]["PSP"] / kept["top k"]["PSP"] < 0.8
+
+
+def test_the_odds_of_a_sample_are_the_true_odds_over_r_and_a_fitted_model_falls_short(texts):
+    """W13: Bayes' rule by exact counts; and more steps of training do not bring the slope to 1."""
+    p, r = Fraction(1, 50), Fraction(1, 10)
+    in_sample = p / (p + r * (1 - p))
+    assert in_sample / (1 - in_sample) == p / (1 - p) / r
+    ds = xc.load("tib", points=2000)
+    frequent = np.flatnonzero(ds.label_counts >= 3)
+    used = np.flatnonzero(np.asarray((ds.train.X > 0).sum(axis=0)).ravel() >= 3)
+    X, X_test, Y = ds.train.X[:, used], ds.test.X[:, used], ds.train.Y[:, frequent].toarray()
+    y = Y[:, int(Y.sum(axis=0).argmax())]
+    kept = (y > 0) | (np.random.default_rng(0).random(len(y)) < 0.1)
+
+    def log_odds(rows, steps):
+        share = (y[rows].sum() + 1) / (rows.sum() + 2)
+        bias, w = np.log(share / (1 - share)), np.zeros(X.shape[1])
+        for _ in range(steps):
+            w -= 4.0 * (X[rows].T @ (1 / (1 + np.exp(-(X[rows] @ w + bias))) - y[rows]))
+        return X_test @ w + bias
+
+    slopes = {n: np.polyfit(log_odds(np.ones(len(y), bool), n), log_odds(kept, n), 1)[0] for n in (30, 300)}
+    (printed,) = re.findall(r"slope (\d\.\d+)", _one(texts, 9, "log_odds = [")[1])
+    assert float(printed) == pytest.approx(slopes[30], abs=0.006)
+    assert all(0.55 < slope < 0.8 for slope in slopes.values())
+
+
+def test_the_winner_depends_on_A_at_one_strength_of_three(texts, library):
+    """W14: where the interval of the lead leaves 0, and who is ahead on the complete labels."""
+    ds, _, _, shown = library
+    ahead = {}
+    for strength in (0.1, 0.5, 1):
+        usual = xc.propensity.inverse(ds.label_counts, ds.n_train)
+        observed = xc.propensity.drop_labels(ds.test.Y, 1 / usual**strength, 0)
+        for A in (0.02, 0.4, 0.55, 0.8, 1.2):
+            weight = xc.propensity.inverse(ds.label_counts, ds.n_train, A, 1.5)
+            d = np.subtract(*(_hits(observed, shown[name]) * weight[shown[name]] for name in ("bold", "careful")))
+            z = d.mean() / (d.std() / np.sqrt(d.size))
+            ahead[strength, A] = "bold" if z > 1.96 else "careful" if z < -1.96 else ""
+    assert [ahead[0.1, A] for A in (0.02, 0.55, 0.8, 1.2)] == ["careful", "", "bold", "bold"]
+    assert all(ahead[strength, 0.02] == "careful" for strength in (0.5, 1))
+    assert all(ahead[strength, A] != "bold" for strength in (0.5, 1) for A in (0.55, 0.8, 1.2))
+    complete = [_hits(ds.test.Y, shown[name]).mean() for name in ("careful", "bold")]
+    assert 100 * (complete[0] - complete[1]) == pytest.approx(4.7, abs=0.06)
+    printed = _one(texts, 4, "leads = [xc.compare")[1]
+    assert re.search(r"bold is ahead.*A = \[0\.8, ", printed)
+    assert re.search(r"careful is ahead.*, 0\.4\]", printed)

@@ -1,0 +1,188 @@
+"""Self-study: who learns alone is told of every wrong program, gets hints, then a solution, and reasons in the quiz."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import re
+import warnings
+
+import nbformat
+import numpy as np
+import pytest
+
+from tests.refused import damaged
+from tests.tools.course import answers, secrets
+from tests.tools.course.wrong_programs import WRONG
+from xcrepro.__main__ import main
+from xcrepro.core.errors import ArgumentError
+from xcrepro.repro import notebooks
+from xcrepro.tools.course import copies, lessons, study
+
+
+@pytest.fixture(scope="module")
+def written(root, tmp_path_factory):
+    """A self-learner's folder, written where nbgrader is not installed."""
+    folder = tmp_path_factory.mktemp("study") / "mine"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XCREPRO_ROOT", str(root))
+        find = importlib.util.find_spec
+        patch.setattr(
+            importlib.util, "find_spec", lambda name, *more: None if name == "nbgrader" else find(name, *more)
+        )
+        assert main(["course", str(folder), "--self-study"]) == 0
+    return folder
+
+
+def test_every_exercise_has_two_hints_every_choice_a_reason_every_text_a_model_answer(course):
+    assert list(study.texts()) == [lesson.name for lesson in course]
+    for lesson in course:
+        found = study.texts()[lesson.name]
+        assert list(found["hints"]) == [one.name for one in lesson.exercises if not one.open]
+        lines = {line.strip() for text in lesson.solutions() for line in text.splitlines() if len(line.strip()) > 24}
+        for name, hints in found["hints"].items():
+            assert len(set(hints)) == 2, name
+            assert all(len(hint) > 40 for hint in hints), name
+            assert not any(line in hint for line in lines for hint in hints), (
+                f"{name}: a hint is a line of the solution"
+            )
+        assert len(found["quiz"]) == 3
+        for question in found["quiz"]:
+            assert len(question["choices"]) >= 3
+            assert sum(choice.get("right", False) for choice in question["choices"]) == 1
+            assert len({choice["why"] for choice in question["choices"]}) == len(question["choices"])
+            assert all(len(choice["why"]) > 30 for choice in question["choices"])
+        assert len(found["open"]["questions"]) == 3
+        assert len(found["open"]["model"].split()) > 100
+
+
+def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
+    assert {path.name for path in written.glob("*.ipynb")} == {f"{lesson.name}.ipynb" for lesson in course}
+    page = (written / copies.START).read_text(encoding="utf-8")
+    assert "{" not in page
+    assert "whl[notebooks]" in page
+    assert "progress.json" in page
+    for lesson in course:
+        copy = notebooks.read(written / f"{lesson.name}.ipynb")
+        nbformat.validate(nbformat.from_dict(copy))
+        text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
+        for secret in [*lesson.solutions(), *secrets.hidden_tests(lesson), *secrets.teachers(lesson)]:
+            assert secret.strip() not in text, lesson.name
+        programs = [one for one in lesson.exercises if not one.open]
+        assert text.count(lessons.STUB) >= len(programs)
+        for exercise in programs:
+            assert text.count(f'study.more("{exercise.name}", globals())') == 1
+            assert text.count(f'# study.hint("{exercise.name}")') == 1
+        assert text.count("# study.compare(") == text.count("study.compare(") == 1
+        for number, question in enumerate(study.texts()[lesson.name]["quiz"], 1):
+            place = text.index(f"**{number}.**", text.index("# Quiz"))
+            assert place < text.index(f"- (a) {question['choices'][0]['says']}", place)
+        for cell in notebooks.code_cells(copy):
+            ast.parse(notebooks.text(cell["source"]))
+            assert cell["outputs"] == []
+
+
+@pytest.mark.parametrize("lesson", WRONG)
+def test_right_programs_are_counted_and_wrong_ones_told(course, lesson, tmp_path, capsys):
+    """With the lesson's own names, as a notebook has them: first a wrong program for each exercise, then the right one."""
+    (found,) = [one for one in course if one.name == lesson]
+    room = answers.Room(found)
+    mine = study.Study(lesson, folder=tmp_path)
+    for name, wrong in WRONG[lesson].items():
+        what, body, _ = wrong[0]
+        names = dict(room.names)
+        exec(answers.with_body(room.cells[name], body), names)
+        for exercise in room.exercises:  # what calls the wrong one calls it in these names
+            if exercise.name != name:
+                exec(room.cells[exercise.name], names)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            mine.more(name, names)
+        said = capsys.readouterr().out
+        right, of = map(int, re.match(rf"{name}: (\d+) of (\d+) more cases are right", said).groups())
+        assert right < of, what
+        assert said.count("\n- ") == of - right
+        assert f"{found.number}: 0 of {len(room.exercises)} programs are done" in said
+    for number, name in enumerate(WRONG[lesson], 1):
+        mine.more(name, room.names)
+        first, last = capsys.readouterr().out.splitlines()
+        assert re.fullmatch(rf"{name}: (\d+) of \1 more cases are right", first)
+        assert last == f"Lesson {found.number}: {number} of {len(room.exercises)} programs are done"
+    kept = json.loads((tmp_path / study.PROGRESS).read_text())[lesson]
+    assert all(kept[name] == {"tries": 2, "done": True} for name in WRONG[lesson])
+
+
+def test_a_program_that_fails_by_itself_is_told_and_what_is_done_stays_done(tmp_path, capsys, course):
+    room = answers.Room(course[1])
+    mine = study.Study(course[1].name, folder=tmp_path)
+    before = set(room.names)
+    mine.more("recall_ceiling", room.names)
+    assert set(room.names) == before, "the learner's names stay as they are"
+    mine.more("recall_ceiling", room.names | {"recall_ceiling": lambda Y, k: 1 / 0})
+    said = capsys.readouterr().out
+    assert "- recall_ceiling: ZeroDivisionError: division by zero" in said
+    assert "1 of 5 programs are done" in said.splitlines()[-1]
+
+
+def test_two_hints_and_then_after_two_tries_the_solution(tmp_path, capsys, course):
+    mine = study.Study("09_how_models_work", folder=tmp_path)
+    hints = study.texts()["09_how_models_work"]["hints"]["questions"]
+    for number in (0, 1):
+        mine.hint("questions")
+        assert capsys.readouterr().out == f"Hint {number + 1}: {hints[number]}\n"
+    mine.hint("questions")
+    assert "Both hints are used" in capsys.readouterr().out
+    for _ in range(2):
+        mine.more("questions", {"questions": lambda L, branches: L})
+    capsys.readouterr()
+    study.Study("09_how_models_work", folder=tmp_path).hint("questions")  # another day: it is kept
+    assert "while L > 1:" in capsys.readouterr().out
+    with pytest.raises(ArgumentError, match="did you mean 'questions'"):
+        mine.hint("question")
+
+
+def test_a_quiz_has_a_reason_for_each_choice(tmp_path, capsys):
+    mine = study.Study("02_precision_and_ndcg", folder=tmp_path)
+    mine.quiz(1)
+    assert capsys.readouterr().out.count("\n") == 3
+    for letter, said in (("a", "No. P@3 asks"), ("b", "Right. P@1 looks"), ("C", "No. P@1 changes")):
+        mine.quiz(1, letter)
+        assert capsys.readouterr().out.startswith(said)
+    assert json.loads((tmp_path / study.PROGRESS).read_text())["02_precision_and_ndcg"]["quiz 1"]["done"]
+    for number, letter in ((1, "d"), (4, "a"), (0, "a"), (True, "a")):
+        with pytest.raises(ArgumentError):
+            mine.quiz(number, letter)
+
+
+def test_an_answer_in_words_is_compared_by_three_questions(tmp_path, capsys):
+    mine = study.Study("02_precision_and_ndcg", folder=tmp_path)
+    mine.compare("clearly_better")
+    said = capsys.readouterr().out
+    assert "paired bootstrap" in said
+    assert said.count("?\n") == 3
+    mine.compare("clearly_better", "yny")
+    assert capsys.readouterr().out.startswith("Look again at: that 100 cannot be reached")
+    mine.compare("clearly_better", "yyy")
+    assert capsys.readouterr().out == "All of it.\n"
+    assert json.loads((tmp_path / study.PROGRESS).read_text())["02_precision_and_ndcg"]["clearly_better"]["done"]
+    for wrong in ("yy", "yyx"):
+        with pytest.raises(ArgumentError, match="3 letters"):
+            mine.compare("clearly_better", wrong)
+
+
+def test_a_seed_draws_a_self_learners_cases_too(course, tmp_path, capsys):
+    lesson = course[0]
+    copy = study.copy(lessons.drawn(lesson, 5), 5)
+    text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
+    assert "study = Study('01_data_and_long_tail', seed=5)" in text
+    plain, drawn = (study.Study(lesson.name, seed, tmp_path) for seed in (None, 5))
+    assert plain._cells["test_popular"] != drawn._cells["test_popular"]
+    drawn.more("popular", answers.Room(lessons.drawn(lesson, 5)).names)
+    assert "popular: 2 of 2 more cases are right" in capsys.readouterr().out
+
+
+def test_a_damaged_file_of_progress_is_named(tmp_path):
+    (tmp_path / study.PROGRESS).write_text("{")
+    with damaged(study.PROGRESS, match="no JSON"):
+        study.Study("01_data_and_long_tail", folder=tmp_path).hint("popular")

@@ -1,0 +1,121 @@
+"""Every exercise against its typical wrong programs: each gets the message that names what is wrong with this input."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+from tests.tools.course import answers
+from tests.tools.course.wrong_programs import WRONG
+from xcrepro.tools.course import lessons
+
+DRAWN = re.compile(r"np\.random\.default_rng\((\d+)\)  # drawn anew by the teacher's seed$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def rooms(course):
+    return {lesson.name: answers.Room(lesson) for lesson in course}
+
+
+def test_every_exercise_has_its_wrong_programs(rooms):
+    assert {name: list(programs) for name, programs in WRONG.items()} == {
+        name: [exercise.name for exercise in room.exercises] for name, room in rooms.items()
+    }
+    for programs in WRONG.values():
+        for name, wrong in programs.items():
+            assert len(wrong) >= 4, name
+            assert len({what for what, _, _ in wrong}) == len({body for _, body, _ in wrong}) == len(wrong), name
+
+
+def test_the_teachers_page_says_how_many_there_are(root):
+    (said,) = re.findall(
+        r"Every one of the (\d+) typical wrong programs", (root / "docs/teach.md").read_text(encoding="utf-8")
+    )
+    assert int(said) == sum(len(wrong) for programs in WRONG.values() for wrong in programs.values())
+
+
+@pytest.mark.parametrize("lesson", WRONG)
+def test_a_right_program_passes_and_is_told_so(rooms, lesson, capsys):
+    for exercise in rooms[lesson].exercises:
+        assert rooms[lesson].run(exercise.name) == "", exercise.name
+        said = capsys.readouterr().out.splitlines()
+        assert len(said) == 1, exercise.name
+        assert said[0].startswith(f"{exercise.name}: "), exercise.name
+
+
+@pytest.mark.parametrize("lesson", WRONG)
+def test_each_wrong_program_gets_its_message_from_what_students_see(rooms, lesson, capsys):
+    for name, wrong in WRONG[lesson].items():
+        for what, body, message in wrong:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                said = rooms[lesson].run(name, body, hidden=False)
+            assert said.startswith(message), f"{name}, {what}"
+            assert capsys.readouterr().out == "", f"{name}, {what}: a wrong program is told that it is right"
+
+
+def test_every_assert_has_a_message_and_hidden_ones_name_the_exercise(rooms):
+    """A student who only sees the message must know of which program it speaks."""
+    for room in rooms.values():
+        for exercise in room.exercises:
+            seen, hidden = answers.parts(room.cells[exercise.checked_by])
+            for text, starts in ((seen, ""), (hidden, exercise.name)):
+                for node in answers.asserts(text):
+                    assert node.msg is not None, f"{exercise.name}: {ast.unparse(node)}"
+                    said = ast.unparse(node.msg).lstrip("f")[1:]
+                    assert len(said) > 8, exercise.name
+                    if starts == "skill":
+                        assert said.startswith(("skill", "best_constant"))
+                    else:
+                        assert said.startswith(starts), f"{exercise.name}: {said}"
+
+
+def test_what_is_hidden_is_drawn(rooms):
+    """No hidden case is typed only: a seed draws it, and another seed draws others."""
+    seeds = []
+    for room in rooms.values():
+        for exercise in room.exercises:
+            found = DRAWN.findall(answers.parts(room.cells[exercise.checked_by])[1])
+            assert len(found) == 1, exercise.name
+            seeds += found
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_hidden_cases_by_themselves_refuse_every_wrong_program(rooms):
+    """They are the ones that count: a program that looks the visible cases up must fail there."""
+    passed = []
+    for lesson, programs in WRONG.items():
+        for name, wrong in programs.items():
+            assert rooms[lesson].run(name, seen=False) == "", f"{name}: hidden cases need what students see"
+            for what, body, _ in wrong:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    if rooms[lesson].run(name, body, seen=False) == "":
+                        passed.append(f"{name}: {what}")
+    assert passed == []
+
+
+@pytest.mark.parametrize("seed", [1, 2027])
+def test_cases_of_another_seed_accept_every_right_program_and_refuse_wrong_ones(course, seed, capsys):
+    passed = []
+    for lesson in course:
+        room = answers.Room(lessons.drawn(lesson, seed))
+        for exercise in room.exercises:
+            assert room.run(exercise.name) == "", exercise.name
+            for what, body, _ in WRONG[lesson.name][exercise.name]:
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    if room.run(exercise.name, body, seen=False) == "":
+                        passed.append(f"{exercise.name}: {what}")
+    assert len(passed) <= 2, passed
+
+
+def test_a_wrong_body_must_fit_the_cell():
+    with pytest.raises(AssertionError, match="as many bodies"):
+        answers.with_body(
+            "def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION", "    return 2\n---\n    return 3\n"
+        )
