@@ -96,9 +96,10 @@ def test_a_notebook_that_goes_while_others_run_fails_its_item(pair, monkeypatch)
 
 
 def test_outputs_that_cannot_be_put_back_fail_their_item(pair, monkeypatch):
-    def full(entry, executed):
+    def full(entry, executed, moved):
         if entry.id == "demo/one":
             raise OSError(28, "No space left on device", str(entry.notebook))
+        return []
 
     monkeypatch.setattr(runner, "_write_back", full)
     report = runner.run(jobs=1, write_back=True)

@@ -26,6 +26,7 @@ def project(data, tmp_path, monkeypatch):  # noqa: F811
     (root / stored.FOLDER).mkdir(parents=True)
     monkeypatch.setenv("XCREPRO_ROOT", str(root))
     monkeypatch.setenv("XCREPRO_RECORD", str(root / "build/notebooks/small/paper/one.notes"))
+    (root / "build/notebooks/small/paper").mkdir(parents=True)
     stored._chosen.cache_clear()
     stored._say_once.cache_clear()
     return root

@@ -267,7 +267,16 @@ def filled(table, model, state):
 
 def test_reliability_is_filled_before_and_hollow_after(drawn, small):
     fig, table = drawn["reliability"]
-    assert "filled: before, hollow: after" in fig.get_suptitle()
+    named = {
+        text.get_text(): mark
+        for legend in fig.legends
+        for text, mark in zip(legend.get_texts(), legend.legend_handles, strict=True)
+    }
+    before, after, chance = named
+    assert before.startswith("before")
+    assert after.startswith("after")
+    assert "chance" in chance
+    assert named[before].get_markerfacecolor() != named[after].get_markerfacecolor() == looks.WHITE
     for ax in visible(fig):
         assert (ax.get_xlabel(), ax.get_title()) == ("mean score", ax.get_title())
         for state, [line] in marks(ax).items():
