@@ -23,10 +23,6 @@ MAX_LINES = 40
 """Of a cell: a short function and what calls it stand in the notebook, where a reader sees and changes them."""
 MASTER = "00_regenerate_all.ipynb"
 OPEN = {
-    "beyond/bid_or_not",
-    "beyond/certainty",
-    "beyond/isotonic_and_nll",
-    "beyond/judged",
     "beyond/price_of_calibration",
     "beyond/since",
     "beyond/which_metric_sees_the_tail",
