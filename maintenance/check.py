@@ -24,8 +24,6 @@ MAX_LINES = 40
 MASTER = "00_regenerate_all.ipynb"
 OPEN = {
     "beyond/price_of_calibration",
-    "beyond/since",
-    "beyond/which_metric_sees_the_tail",
     "calibration/claims",
     "calibration/equations",
     "calibration/fig1_fig2_reliability",
@@ -56,8 +54,6 @@ OPEN = {
     "jain16/table2_datasets",
     "jain16/table3a_classics",
     "jain16/theorem43_bound",
-    "kit/twin_against_real",
-    "kit/your_predictions",
     "reeval/claims",
     "reeval/equations",
     "reeval/fig1_fig4_label_bins",
