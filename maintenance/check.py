@@ -25,8 +25,6 @@ MASTER = "00_regenerate_all.ipynb"
 OPEN = {
     "beyond/price_of_calibration",
     "calibration/claims",
-    "calibration/equations",
-    "calibration/fig1_fig2_reliability",
     "calibration/fig3_fig17_to_19",
     "calibration/fig4_tree_shape",
     "calibration/fig5_labels",
@@ -37,7 +35,6 @@ OPEN = {
     "calibration/table4_table8_fig13_to_16",
     "calibration/table5_isotonic_platt",
     "calibration/table6_joint_separate",
-    "calibration/tables2_to_8",
     "coverage/claims",
     "coverage/entropy_diversity",
     "coverage/equations",
