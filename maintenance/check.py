@@ -30,7 +30,6 @@ OPEN = {
     "calibration/fig5_labels",
     "calibration/fig6_losses",
     "calibration/fig7_fig10_to_12",
-    "calibration/table1_counterexample",
     "calibration/table2_table7",
     "calibration/table4_table8_fig13_to_16",
     "calibration/table5_isotonic_platt",
