@@ -25,12 +25,8 @@ MASTER = "00_regenerate_all.ipynb"
 OPEN = {
     "beyond/price_of_calibration",
     "calibration/claims",
-    "calibration/fig3_fig17_to_19",
-    "calibration/fig4_tree_shape",
     "calibration/fig5_labels",
-    "calibration/fig6_losses",
     "calibration/fig7_fig10_to_12",
-    "calibration/table2_table7",
     "calibration/table4_table8_fig13_to_16",
     "calibration/table5_isotonic_platt",
     "calibration/table6_joint_separate",
