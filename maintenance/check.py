@@ -51,10 +51,6 @@ OPEN = {
     "schultheis23/frontier",
     "schultheis24/equations",
     "schultheis24/held_out",
-    "xcrepo/claims",
-    "xcrepo/reciprocal_pairs",
-    "xcrepo/table_datasets",
-    "xcrepo/tables_benchmarks",
 }
 """Notebooks in which some numbers of the text carry no comment yet: settings, examples, counts in words. No new one comes."""
 _INSTALL = re.compile(
