@@ -23,8 +23,6 @@ MAX_LINES = 40
 """Of a cell: a short function and what calls it stand in the notebook, where a reader sees and changes them."""
 MASTER = "00_regenerate_all.ipynb"
 OPEN = {
-    "beyond/price_of_calibration",
-    "calibration/claims",
     "calibration/fig5_labels",
     "coverage/claims",
     "coverage/entropy_diversity",
