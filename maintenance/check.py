@@ -107,24 +107,23 @@ def _text(notebook: dict, entry: manifest.Entry) -> list[str]:
     return found
 
 
-_EVIDENCE = ("item.evidence", "evidence.gather")
 # Place of the part's name among the arguments of each call that makes a committed table.
 _MAKERS = {"item.check": 1, "item.save_figure": 2, "item.save_table": 2}
 
 
 def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
     """That each committed table is made by a cell, and what cells make is committed."""
-    found, parts, recorded, gathered = [], set(), False, False
+    found, parts, recorded, evidence = [], set(), False, False
     for cell in notebooks.code_cells(notebook):
         source = notebooks.text(cell["source"])
         for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
             name = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
             recorded |= name == "item.recorded"
-            gathered |= name in _EVIDENCE  # which takes what is recorded, and does without
+            evidence |= name == "item.evidence"  # which takes what is recorded, and does without
             if name in _MAKERS:
                 given = [*call.args[_MAKERS[name] :][:1], *(word.value for word in call.keywords if word.arg == "part")]
                 parts.add(_pattern(given[0]) if given else "")
-            elif name in _EVIDENCE:
+            elif name == "item.evidence":
                 parts.add("evidence")
             elif name == "item.verdicts":
                 parts.add("claims")
@@ -135,7 +134,7 @@ def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
     for pattern in sorted(parts):
         if not fnmatch.filter(committed, pattern):
             found.append(f"{pattern or 'the main part'!r} is made and has no table under figures/")
-    if recorded > bool(entry.recorded) or bool(entry.recorded) > (recorded or gathered):
+    if recorded > bool(entry.recorded) or bool(entry.recorded) > (recorded or evidence):
         found.append(
             "results on real data are recorded, and no cell uses them: item.recorded()"
             if entry.recorded

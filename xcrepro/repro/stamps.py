@@ -20,7 +20,7 @@ from xcrepro.core import paths
 from xcrepro.repro import closure, manifest, notebooks, recorded, typed
 
 WHOLE = ("core/data", "core/metrics", "models", "repro/published")
-ENGINE = ("compare.py", "figures.py", "items.py", "looks.py", "recorded.py", "same.py", "tables.py")
+ENGINE = ("compare.py", "figures.py", "items.py", "looks.py", "recorded.py", "same.py", "tables.py", "typed.py")
 
 
 def short(root: Path, file: Path) -> str:
