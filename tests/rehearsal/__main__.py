@@ -39,7 +39,6 @@ PAPERS = ("jain16", "reeval", "calibration")
 REFUSES = {
     "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
     "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
-    "xcrepo/sample_score": "sample_score",
     "beyond/judged": "must be 2 models or more",
 }
 """Notebooks that are about something that few data have, and the words with which they refuse others."""
