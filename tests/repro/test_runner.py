@@ -149,7 +149,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     notebook = notebooks.read(path)
     notebook["cells"].insert(0, {"cell_type": "markdown", "id": "new", "metadata": {}, "source": "# New prose"})
     path.write_text(json.dumps(notebook))
-    assert main(["run", "demo/good", "--write-back"]) == 0
+    assert main(["accept", "demo/good"]) == 0
     assert main(["tidy", "--check", str(path)]) == 0
     notebook = notebooks.read(path)
     assert notebooks.text(notebook["cells"][0]["source"]) == "# New prose"
