@@ -16,6 +16,7 @@ from xcrepro.core import paths
 from xcrepro.core.data import fingerprints, registry
 from xcrepro.core.errors import XCError
 from xcrepro.repro import manifest, recorded, recording, reproduced
+from xcrepro.repro.published import beside
 from xcrepro.tools import bundle, reproduce
 
 
@@ -103,9 +104,9 @@ def _lifted(root: Path, sent: bundle.Bundle) -> tuple[dict[Path, str], list[str]
     before, records = reproduced.sentence(rows), {}
     for file in sorted((root / "data" / "recorded").glob(f"*/*/{sent.dataset}.csv")):
         records[f"{file.parent.parent.name}/{file.parent.name}"] = recorded.read(file)
-    found = {item: [*reproduce.cells(item, made.tables)] for item, made in (records | sent.records).items()}
+    found = {item: [*beside.cells(item, made.tables)] for item, made in (records | sent.records).items()}
     for id, row in reproduce.tables().items():
-        on_it = sent.dataset in reproduce.datasets_of(id) and not reproduce.other_version(sent.dataset, row.document)
+        on_it = sent.dataset in reproduce.datasets_of(id) and not beside.other_version(sent.dataset, row.document)
         if row.extent not in reproduced.OPEN or not on_it:
             continue
         ours, missing = reproduce.beside(sent.dataset, id, row.items, found, {}, entry.n_test or 1)

@@ -18,6 +18,7 @@ from xcrepro.__main__ import main
 from xcrepro.core.data import fingerprints, load, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import children, manifest, recorded
+from xcrepro.repro.published import beside
 from xcrepro.tools import bundle, reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,7 +139,7 @@ def test_ours_is_what_the_notebook_itself_sets_beside_print():
     of = pd.read_csv(ROOT / "figures/xcrepo/tables_benchmarks-beside.csv")
     for name in ("bibtex", "delicious"):
         made = recorded.read(ROOT / f"data/recorded/xcrepo/tables_benchmarks/{name}.csv")
-        found = {"xcrepo/tables_benchmarks": [*reproduce.cells("xcrepo/tables_benchmarks", made.tables)]}
+        found = {"xcrepo/tables_benchmarks": [*beside.cells("xcrepo/tables_benchmarks", made.tables)]}
         rows, missing = reproduce.beside(name, f"xcrepo:{name.title()}", ["xcrepo/tables_benchmarks"], found, {}, 2515)
         code = {"P": "P", "nDCG": "N", "PSP": "PSP", "PSnDCG": "PSN"}
         mine = {(row["method"].removesuffix(" *"), row["metric"]): row for row in rows}
@@ -167,7 +168,7 @@ def table(**columns) -> recorded.Table:
 
 def test_each_form_of_a_table_is_read():
     def read(made):
-        return {(c.method, c.state, c.metric, c.k): c.value for c in reproduce.cells("a/x", {"ours": made})}
+        return {(c.method, c.state, c.metric, c.k): c.value for c in beside.cells("a/x", {"ours": made})}
 
     wide = table(
         model=["PLT"],
@@ -196,10 +197,10 @@ def test_each_form_of_a_table_is_read():
     long = table(
         rule=["COV-PLT", "BR"], metric=["coverage", "P"], k=[1, 1], value=[60.0, "nan"], low=[59.0, 1], high=[62.0, 2]
     )
-    [cell] = reproduce.cells("a/x", {"": long})
+    [cell] = beside.cells("a/x", {"": long})
     assert (cell.method, cell.metric, cell.half) == ("COV-PLT", "Cov", 1.5)
-    assert [*reproduce.cells("a/x", {"evidence": wide})] == []
-    assert [*reproduce.cells("a/x", {"": table(name=["PLT"], P=[1.0])})] == []
+    assert [*beside.cells("a/x", {"evidence": wide})] == []
+    assert [*beside.cells("a/x", {"": table(name=["PLT"], P=[1.0])})] == []
 
 
 def test_what_chance_allows(monkeypatch):
@@ -210,6 +211,7 @@ def test_what_chance_allows(monkeypatch):
     ):
         line = pd.Series(
             {
+                "source": "xcrepo:Mediamill",
                 "method": "PLT",
                 "variant": "",
                 "metric": metric,
@@ -219,8 +221,8 @@ def test_what_chance_allows(monkeypatch):
                 "doubt": False,
             }
         )
-        cell = reproduce.Cell("a/x", "", "PLT", "none", metric, k, ours, sd, half)
-        return reproduce._row(line, k, cell, [cell], spread or {}, points)
+        cell = beside.Cell("a/x", "", "PLT", "none", metric, k, ours, sd, half)
+        return beside.row(line, k, cell, [cell], points, spread)
 
     # The most that a mean of 2,500 numbers from 0 to 1 may be off is 1.96 * 100 * sqrt(.52 * .48 / 2500) = 1.958.
     assert (row()["chance"], row()["test points"]) == ("beyond", "at most ± 1.96")
@@ -238,10 +240,10 @@ def test_what_chance_allows(monkeypatch):
 
 
 def test_another_version_of_the_data_is_said():
-    assert "3,956" in reproduce.other_version("eurlex-4k", "reeval")
-    assert "3,956" in reproduce.other_version("eurlex-4k", "calibration")
+    assert "3,956" in beside.other_version("eurlex-4k", "reeval")
+    assert "3,956" in beside.other_version("eurlex-4k", "calibration")
     for document in ("xcrepo", "jain16", "coverage"):
-        assert reproduce.other_version("eurlex-4k", document) == ""
+        assert beside.other_version("eurlex-4k", document) == ""
 
 
 # ---------------------------------------------------------------- from the word to the page

@@ -178,16 +178,19 @@ class Item:
         parts += [of.exact(exact)] if exact else []
         return of.gather(self, *more, *parts)
 
-    def beside(self, ds, table: pd.DataFrame, *sources: str, unit: float = 1.0) -> None:
+    def beside(self, ds, table: pd.DataFrame, *sources: str) -> None:
         """Show what documents or tables (``"jain16"``, ``"jain16:table3a"``) print of this run's dataset beside what it found.
 
-        ``table`` is tidy: model, metric, k, value, low and high; ``unit`` makes its values those of print. Of a dataset that is
-        not printed the names of those that are.
+        ``table`` is in the unit of print: model, metric, k, value, low and high, and ``state`` where a model was calibrated
+        (:mod:`xcrepro.repro.published.beside`). Of a dataset that is not printed the names of those that are.
         """
         of = importlib.import_module(BESIDE)
-        found = of.beside(ds, table, sources, unit)
+        found = of.beside(ds, table, sources)
         if len(found):
-            tables.display(tables.show(found, decimals=2))
+            documents = dict.fromkeys(id.partition(":")[0] for id in found["table"])
+            for version in filter(None, (of.other_version(ds.entry.name, one) for one in documents)):
+                print(f"{version}, so ours is another experiment.")
+            tables.display(tables.show(found))
             return
         names = [name for name in of.of(sources) if name]
         print(
