@@ -322,7 +322,7 @@ class _Scheduler:
     def _end(self, child: Child) -> None:
         job, name = child.job, child.job.id
         fault, notes = child.fault(), child.notes()
-        _settle(job, child.executed, notes.get("output", []))
+        _settle(job, child.executed, notes.get("output", []), notes.get("apart", []))
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
         self.typed[name] = notes.get("typed", [])
         if not fault and job.official and job.id not in self.accepted:
@@ -355,9 +355,10 @@ class _Scheduler:
             print(f"    {text}", flush=True)
 
 
-def _settle(job: Job, executed: Path, outputs: list[str]) -> None:
+def _settle(job: Job, executed: Path, outputs: list[str], apart: list[str]) -> None:
     """Let an executed copy speak for itself: its links lead somewhere from where it lies, and one with other parameters than
-    the committed run's says so on its first screen, with its own pictures."""
+    the committed run's says so on its first screen, with its own pictures, and which of them and of the verdicts have nothing
+    of it (``apart``)."""
     try:
         ran = notebooks.read(executed)
     except (OSError, XCError):
@@ -374,9 +375,17 @@ def _settle(job: Job, executed: Path, outputs: list[str]) -> None:
         set_to, instead = (", ".join(f"`{name} = {of[name]!r}`" for name in differ) for of in (job.values, official))
         about = f"with {set_to} (committed: {instead})" if differ else "with the committed parameters"
         picture = "this run's" if figures / f"{job.entry.notebook.stem}.png" in own else "the committed run's"
+        if f"{job.entry.id}.png" in apart:
+            picture = "of recorded and printed results alone, because what it compares is not in this run"
+        verdicts = (
+            "The tables below are this run's, but the verdicts rest on recorded and printed results alone, because what the "
+            "claims compare is not in this run."
+            if "evidence" in apart
+            else "The tables and verdicts below are this run's."
+        )
         words = (
-            f"**A run of your own**, {about}. The tables and verdicts below are this run's, and the picture on this screen is "
-            f"{picture}. The sentences, with the numbers in them, are about the committed run."
+            f"**A run of your own**, {about}. {verdicts} The picture on this screen is {picture}. "
+            "The sentences, with the numbers in them, are about the committed run."
         )
         ran["cells"].insert(0, {"cell_type": "markdown", "id": "own-run", "metadata": {}, "source": words})
     with paths.atomic_path(executed) as part:

@@ -29,7 +29,7 @@ COLUMNS = ("table", "method", "metric", "printed", "ours", "difference", "test p
 MEANS = ("P", "N", "Brier")
 """Means over test points of numbers from 0 to 1, so that the largest error of a mean is known."""
 SURE = 1.96
-_STATES = {"": "none", "I": "isotonic", "before": "none", "after": "isotonic"}
+_STATES = {"": "none", "full": "none", "before": "none", "I": "isotonic", "after": "isotonic"}
 _PLAIN = ("", "none", "full", "*", "†", "‡", "♦")
 """Variants of a printed row that are the method as it is: no calibration, all labels, or the mark of its hardware."""
 _COLUMN = re.compile(
