@@ -89,12 +89,9 @@ def plan(words: Sequence[str]) -> list[Step]:
         for name in datasets_of(id):
             for item in row.items:
                 found.setdefault((name, item), {})[id] = None
-    for entry, row in itertools.product(map(registry.get, registry.names(proprietary=True)), listing):
-        text = "; ".join([row.shows, *re.findall(r"in place of ([^,;]*)", row.why)])
-        called = "|".join(map(re.escape, entry.all_names))
-        if row.kind == "figure" and re.search(rf"(?<![\w-])({called})(?![\w-])", text):
-            for item in row.items:
-                found.setdefault((entry.name, item), {})
+    for name in registry.names(proprietary=True):
+        for item in itertools.chain.from_iterable(row.items for row in figures(name, listing)):
+            found.setdefault((name, item), {})
     for (name, item), ids in [*found.items()]:
         for need in set(entries[item].needs) & shared if ids else ():
             found.setdefault((name, need), {})
@@ -110,6 +107,17 @@ def plan(words: Sequence[str]) -> list[Step]:
         asked = " ".join(words)
         raise ArgumentError("target", "must have a row of a document", repr(asked), "no document prints results of it")
     return steps
+
+
+def figures(dataset: str, listing: Iterable[reproduced.Row]) -> list[reproduced.Row]:
+    """The figures that a document draws of a dataset: by what they show, and by what is in its place."""
+    called = "|".join(map(re.escape, registry.get(dataset).all_names))
+    named = re.compile(rf"(?<![\w-])({called})(?![\w-])")
+    return [
+        row
+        for row in listing
+        if row.kind == "figure" and named.search("; ".join([row.shows, *re.findall(r"in place of ([^,;]*)", row.why)]))
+    ]
 
 
 def datasets_of(id: str) -> list[str]:
