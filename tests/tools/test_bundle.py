@@ -235,7 +235,7 @@ def test_a_dataset_whose_name_begins_like_another(tmp_path):
     home.mkdir(parents=True)
     for name in ("delicious-200k-0", "delicious-3"):
         keys = ("parameters", "sources", "versions", "recorded", "data", "needs", "text")
-        stamp = stamps.Stamp({"code": name} | dict.fromkeys(keys, {}), {}, {})
+        stamp = stamps.Stamp({"code": name} | {key: {} for key in keys}, {}, {})
         stamps.write_at(home / f"{name}.json", stamp)
     assert bundle._stamp(tmp_path, "a/b", "delicious").fingerprint["code"] == "delicious-3"
     assert bundle._stamp(tmp_path, "a/b", "delicious-200k").fingerprint["code"] == "delicious-200k-0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -379,6 +380,27 @@ def test_what_it_took_is_kept(demo):
 @pytest.mark.parametrize("flag", [["--scheduler", "tcp://host:1"], ["--jobs", "0"]])
 def test_what_cannot_be_asked_for(demo, flag):
     assert main(["reproduce", "eurlex-4k", *flag]) == 2
+
+
+def test_without_dask_nothing_is_fetched(demo, monkeypatch, capsys):
+    _, home, *_ = demo
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setattr(load, "fetch", lambda *_, **__: pytest.fail("it was fetched"))
+    assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 2
+    assert "xcrepro[scale]" in capsys.readouterr().err
+    assert ran(home) == []
+
+
+def test_on_the_workers_of_a_cluster(demo, capsys):
+    """The same page, and what has run is not run again by the other engine."""
+    pytest.importorskip("distributed")
+    project, home, *_ = demo
+    assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 0
+    assert ran(home) == ["one", "two"]
+    page = project.root / "build/reproduced/eurlex-4k/page.md"
+    assert "76.87" in page.read_text()
+    assert main(["reproduce", "eurlex-4k"]) == 0
+    assert ran(home) == []
 
 
 def test_the_records_are_kept_and_packed(demo, capsys, monkeypatch):
