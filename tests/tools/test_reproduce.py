@@ -19,6 +19,7 @@ from xcrepro.__main__ import main
 from xcrepro.core.data import fingerprints, load, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import children, manifest, recorded
+from xcrepro.repro.inputs import baselines
 from xcrepro.repro.published import beside
 from xcrepro.tools import bundle, reproduce
 
@@ -80,6 +81,21 @@ def test_datasets_and_items_restrict_each_other():
         models = words[item].given["models"]
         assert {"PLT", "PLT, unfiltered"} <= {*models}
         assert len({*models}) == len(models)
+
+
+def test_a_method_of_which_nothing_is_printed_is_not_trained():
+    """Mediamill's table has rows of PD-Sparse and Parabel, and they are empty."""
+    for id, name in (("xcrepo:Mediamill", "mediamill"), ("xcrepo:Delicious-200K", "deliciouslarge-200k")):
+        table = xc.published.table(id)
+        told = {
+            row["method"]
+            for row in table.to_dict("records")
+            if row["printed"] and row["metric"] in ("P", "N", "PSP", "PSN")
+        }
+        empty = {*table["method"]} - told
+        assert empty
+        assert not empty & {*reproduce.trained(id, name)}
+        assert {*reproduce.trained(id, name)} == told & (baselines.RECIPES | baselines.VARIANTS).keys()
 
 
 @pytest.mark.parametrize("words", [["jain61"], ["eurlex-4m"], ["jain16/table9"], ["coverage/theorem51_bound"], ["tib"]])

@@ -38,7 +38,7 @@ COST_COLUMNS = ("dataset", "points", "labels", "item", "training", "seconds", "g
 SHOWN = ("method", "metric", "printed", "ours", "difference", "test points", "split", "training", "chance", "by")
 """Columns of the page."""
 _TABLE_OF = "Benchmark table of "
-_OTHERS = re.compile(r"(_gb|_hr|test_ms_per_instance|_mb|_min)$")  # sizes and times
+_OTHERS = re.compile(r"(?:_gb|_hr|test_ms_per_instance|_mb|_min)$")  # sizes and times
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,8 +151,10 @@ def can(id: str, dataset: str) -> bool:
 
 
 def _methods(id: str, dataset: str) -> list[str]:
+    """Those of which a table prints more than sizes and times: some rows are empty."""
     table = printed.table(id)
-    return list(dict.fromkeys(table[_of(table, dataset)]["method"]))
+    table = table[_of(table, dataset) & (table["printed"] != "") & ~table["metric"].str.contains(_OTHERS)]
+    return list(dict.fromkeys(table["method"]))
 
 
 def _of(table: pd.DataFrame, dataset: str) -> pd.Series:
