@@ -69,7 +69,7 @@ rehearsal: $(TESTED)  ## every notebook on stand-ins of all datasets, from the d
 fuzz: $(TESTED)  ## damaged files at every door (FUZZ_SECONDS=300, FUZZ_SEED=0)
 	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300) --seed $(or $(FUZZ_SEED),0)
 
-lint: $(TESTED)  ## ruff, and mypy on the core
+lint: $(TESTED)  ## ruff, and mypy on core, models and the public names
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy

@@ -1,28 +1,22 @@
 """Looks at the built site with headless Chromium: what it requests, what it shows, how it fits a phone, what search finds.
 
-``python -m docs.browser FOLDER [--screenshots DIR PAGE ...]`` prints what is wrong; where no Chromium is installed it says so
-and ends with 0. The browser is driven through its own debugging pipe, so no driver is needed.
+``python -m docs.browser FOLDER [--screenshots DIR PAGE ...]`` prints what is wrong; where Playwright or a Chromium is missing,
+it says so and ends with 0. Playwright drives the Chromium that is installed, and downloads none.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import contextlib
-import fcntl
 import functools
 import http.server
-import json
-import os
-import select
+import importlib.util
 import shutil
-import subprocess
 import sys
-import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 60
@@ -73,139 +67,73 @@ _FOUND = """
 
 
 def find() -> str | None:
-    """The browser's program, or None where there is none."""
+    """The browser's program, or None where there is none or nothing to drive it."""
+    if importlib.util.find_spec("playwright") is None:
+        return None
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Browser:
-    """Headless Chromium with one page, driven by its DevTools protocol: ``with Browser(program) as browser: ...``."""
+    """Headless Chromium with one page: ``with Browser(program) as browser: ...``."""
 
     def __init__(self, program: str) -> None:
         self._program = program
-        self._number = 0
-        self._rest = b""
-        self.events: list[dict] = []
+        self._faults: list[str] = []
+        self._home = ""
 
     def __enter__(self) -> Browser:
-        self._home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        ours, theirs = [], []
-        for reads in (True, False):  # Chromium reads its commands from 3 and writes its answers to 4
-            read, write = os.pipe()
-            mine, other = (write, read) if reads else (read, write)
-            ours.append(mine)
-            theirs.append(fcntl.fcntl(other, fcntl.F_DUPFD, 10))
-            os.close(other)
-        self._write, self._read = ours
+        from playwright.sync_api import sync_playwright
 
-        def place() -> None:
-            for number, handle in zip((3, 4), theirs, strict=True):
-                os.dup2(handle, number)
-
-        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
-        flags += ["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"]
-        flags += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-pipe"]
-        self._process = subprocess.Popen(
-            [self._program, *flags, f"--user-data-dir={self._home.name}", "about:blank"],
-            preexec_fn=place,
-            pass_fds=(3, 4, *theirs),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for handle in theirs:
-            os.close(handle)
-        page = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = None
-        self._session = self.call("Target.attachToTarget", targetId=page, flatten=True)["sessionId"]
-        for domain in ("Page", "Network", "Runtime"):
-            self.call(f"{domain}.enable")
+        flags = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+        with contextlib.ExitStack() as stack:
+            chromium = stack.enter_context(sync_playwright()).chromium
+            browser = chromium.launch(executable_path=self._program, args=flags)
+            stack.callback(browser.close)
+            self._page = browser.new_page()
+            self._stack = stack.pop_all()
+        self._page.set_default_timeout(1000 * SECONDS)
+        self._page.on("request", self._requested)
+        self._page.on("requestfailed", self._failed)
+        self._page.on("response", self._answered)
+        self._page.on("pageerror", lambda error: self._faults.append(f"script error: {error.name}: {error.message}"))
         return self
 
     def __exit__(self, *_) -> None:
-        self._session = None
-        with contextlib.suppress(OSError, TimeoutError):
-            self.call("Browser.close")
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-        os.close(self._write)
-        os.close(self._read)
-        self._home.cleanup()
+        self._stack.close()
 
-    _session: str | None = None
+    def _requested(self, request) -> None:
+        if not request.url.startswith((self._home, "data:", "blob:")):
+            self._faults.append(f"request to elsewhere: {request.url}")
 
-    def call(self, method: str, **parameters) -> dict:
-        """Send one command and wait for its result; events that come meanwhile are kept in ``events``."""
-        self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
-        os.write(self._write, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + SECONDS
-        while True:
-            answer = self._next(end)
-            if answer.get("id") == self._number:
-                if "error" in answer:
-                    raise RuntimeError(f"{method}: {answer['error']['message']}")
-                return answer["result"]
-            self.events.append(answer)
+    def _failed(self, request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the page itself wants it no more
+            self._faults.append(f"request failed: {request.url} ({request.failure})")
 
-    def _next(self, end: float) -> dict:
-        while b"\0" not in self._rest:
-            left = end - time.monotonic()
-            if left <= 0 or not select.select([self._read], [], [], left)[0]:
-                raise TimeoutError(f"no answer within {SECONDS} s")
-            if not (part := os.read(self._read, 1 << 20)):
-                raise TimeoutError("the browser has ended")
-            self._rest += part
-        first, _, self._rest = self._rest.partition(b"\0")
-        return json.loads(first)
+    def _answered(self, response) -> None:
+        if response.status >= 400:
+            self._faults.append(f"request failed: {response.url} ({response.status})")
 
     def size(self, width: int, height: int) -> None:
         """The window from here on; a narrow one is a phone's."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
+        self._page.set_viewport_size({"width": width, "height": height})
 
-    def open(self, url: str) -> None:
-        """Go to ``url`` and wait until it has loaded."""
-        self.events.clear()
-        if failed := self.call("Page.navigate", url=url).get("errorText"):
-            raise RuntimeError(f"{url}: {failed}")
-        end = time.monotonic() + SECONDS
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._next(end))
+    def open(self, url: str, home: str = "") -> None:
+        """Go to ``url`` and wait until it has loaded; what is asked for elsewhere than under ``home`` is a fault."""
+        self._faults, self._home = [], home
+        self._page.goto(url)
 
-    def value(self, script: str):
-        """What ``script`` comes to on the page, a promise when it is kept."""
-        found = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
-        if "exceptionDetails" in found:
-            raise RuntimeError(str(found["exceptionDetails"].get("exception", {}).get("description")))
-        return found["result"].get("value")
+    def value(self, script: str) -> Any:
+        """What ``script`` comes to on the page, a promise when it is kept; Playwright's Error if it breaks or is late."""
+        late = f"new Promise((_, no) => setTimeout(() => no(Error('no answer within {SECONDS} s')), {1000 * SECONDS}))"
+        return self._page.evaluate(f"Promise.race([{script.strip().removesuffix(';')}, {late}])")
 
-    def requests(self, home: str) -> list[str]:
-        """What the last page asked for elsewhere than under ``home``, what did not come, what its scripts broke on."""
-        faults, urls = [], {}
-        for event in self.events:
-            method, given = event.get("method"), event.get("params", {})
-            if method == "Network.requestWillBeSent":
-                url = urls[given["requestId"]] = given["request"]["url"]
-                if not url.startswith((home, "data:", "blob:")):
-                    faults.append(f"request to elsewhere: {url}")
-            elif method == "Network.loadingFailed" and not given.get("canceled"):
-                faults.append(f"request failed: {urls.get(given['requestId'])} ({given['errorText']})")
-            elif method == "Network.responseReceived" and given["response"]["status"] >= 400:
-                faults.append(f"request failed: {given['response']['url']} ({given['response']['status']})")
-            elif method == "Runtime.exceptionThrown":
-                details = given["exceptionDetails"]
-                faults.append(f"script error: {details.get('exception', {}).get('description', details['text'])}")
-        return faults
+    def faults(self) -> list[str]:
+        """What the last page asked for elsewhere, what did not come, what its scripts broke on."""
+        return list(self._faults)
 
     def screenshot(self, path: Path) -> None:
         """What the window shows, as PNG."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        self._page.screenshot(path=path)
 
 
 def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> list[str]:
@@ -224,6 +152,8 @@ def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> lis
     list of str
         ``page: what is wrong``.
     """
+    from playwright.sync_api import Error
+
     home = folder.resolve().as_uri() + "/"
     every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html"))
     names = [name for name in every if not name.startswith("_")] if pages is None else pages
@@ -231,23 +161,20 @@ def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> lis
     for name in names:
         browser.size(*DESKTOP)
         try:
-            browser.open(home + name)
+            browser.open(home + name, home)
             found = browser.value(_LOOK)
-        except TimeoutError as error:
-            faults.append(f"{name}: {error}")
-            continue
-        except RuntimeError as error:  # of the page's own scripts, such as a part of MathJax that is not there
+        except Error as error:  # of the page's own scripts, such as a part of MathJax that is not there
             found = [f"script error: {str(error).splitlines()[0]}"]
-        found += browser.requests(home)
+        found += browser.faults()
         browser.size(*PHONE)
         found += browser.value(_WIDE)
         faults += [f"{name}: {text}" for text in dict.fromkeys(found)]
     with served(folder) as http_home:
         for start in (home, http_home):
-            browser.open(f"{start}search.html?q={WORD}")
+            browser.open(f"{start}search.html?q={WORD}", start)
             if not browser.value(_FOUND):
                 faults.append(f"search.html: {WORD!r} is not found from {start}")
-            faults += [f"search.html: {text}" for text in browser.requests(start)]
+            faults += [f"search.html: {text}" for text in browser.faults()]
     return faults
 
 
@@ -277,7 +204,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_intermixed_args(argv)
     program = find()
     if program is None:
-        print(f"no Chromium here ({', '.join(NAMES)}): the pages were not looked at in a browser")
+        print(f"no Playwright or no Chromium here ({', '.join(NAMES)}): the pages were not looked at in a browser")
         return 0
     with Browser(program) as browser:
         if arguments.screenshots:

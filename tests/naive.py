@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
@@ -187,6 +188,129 @@ def lrap(truth, ranking, k, n_labels, beyond="last"):
 def coverage_error(truth, ranking, k, n_labels, beyond="last"):
     ranks = [full_ranks(y, r, k, n_labels, beyond) for y, r in zip(truth, ranking, strict=True)]
     return mean([each[-1] if each else 0 for each in ranks])
+
+
+def per_label(truth, ranking, k, n_labels):
+    """(hits, predicted, true) of each label."""
+    found = []
+    for label in range(n_labels):
+        said = {i for i, row in enumerate(ranking) if label in row[:k]}
+        is_so = {i for i, labels in enumerate(truth) if label in labels}
+        found.append((len(said & is_so), len(said), len(is_so)))
+    return found
+
+
+def label_precision(tp, predicted, true):
+    return tp / predicted if predicted else 0.0
+
+
+def label_recall(tp, predicted, true):
+    return tp / true if true else 0.0
+
+
+def label_f(beta):
+    def value(tp, predicted, true):
+        p, r = label_precision(tp, predicted, true), label_recall(tp, predicted, true)
+        return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
+
+    return value
+
+
+def macro(truth, ranking, k, n_labels, value, over="all", labels=None):
+    """The mean of a value of each label's counts; None without a label."""
+    counts = enumerate(per_label(truth, ranking, k, n_labels))
+    chosen = [c for label, c in counts if (over == "all" or c[2]) and (labels is None or label in labels)]
+    return mean([value(*c) for c in chosen]) if chosen else None
+
+
+def covered(truth, ranking, k):
+    """The labels that are rightly in some row's top k."""
+    return set().union(*(labels & set(row[:k]) for labels, row in zip(truth, ranking, strict=True)))
+
+
+def reach(truth, k):
+    """How many labels k own labels a row can cover: every choice of them is tried."""
+    choices = [list(itertools.combinations(sorted(labels), min(k, len(labels)))) for labels in truth]
+    return max(len(set().union(*picked)) for picked in itertools.product(*choices))
+
+
+def entropy(truth, ranking, k):
+    hits = [label for y, row in zip(truth, ranking, strict=True) for label in row[:k] if label in y]
+    shares = [hits.count(label) / len(hits) for label in set(hits)]
+    return -sum(share * math.log(share) for share in shares)
+
+
+# ---------------------------------------------------------------- calibration: scores and hits, in exact fractions
+
+
+def bin_of(p, bins, closed="left", dtype=np.float32):
+    """The bin of a score, by trying the edges one after the other."""
+    edges = [dtype(i / bins) for i in range(bins + 1)]
+    if closed == "right":
+        return next(b for b in range(bins) if p <= edges[b + 1])
+    if p == 1:
+        return bins if closed == "torchmetrics" else bins - 1
+    return next(b for b in range(bins) if p < edges[b + 1])
+
+
+def bins_of(scores, hits, bins, closed="left", dtype=np.float32):
+    """{bin: [(score, hit), ...]}."""
+    found = {}
+    for p, y in zip(scores, hits, strict=True):
+        found.setdefault(bin_of(p, bins, closed, dtype), []).append((Fraction(float(p)), int(y)))
+    return found
+
+
+def mass_groups(scores, hits, bins):
+    """Equal-mass bins; each pair of a run of equal scores has the run's mean hit."""
+    mean_hit = {}
+    for p in set(scores):
+        run = [int(y) for q, y in zip(scores, hits, strict=True) if q == p]
+        mean_hit[p] = Fraction(sum(run), len(run))
+    ordered = [(Fraction(float(p)), mean_hit[p]) for p in sorted(scores)]
+    n = len(ordered)
+    cut = {b: ordered[b * n // bins : (b + 1) * n // bins] for b in range(bins)}
+    return {b: group for b, group in cut.items() if group}
+
+
+def error_of(found, norm, half, debias=False):
+    """The binned error of {bin: [(score, hit), ...]}; a hit may be a fraction."""
+    total = sum(len(group) for group in found.values())
+    sums, largest = Fraction(0), Fraction(0)
+    for group in found.values():
+        n = len(group)
+        p, y = sum(a for a, _ in group) / n, Fraction(sum(b for _, b in group)) / n
+        gap = {None: abs(p - y), "over": max(p - y, 0), "under": max(y - p, 0)}[half]
+        largest = max(largest, gap)
+        square = gap**2 - (y * (1 - y) / (n - 1) if debias and n > 1 else 0)
+        sums += Fraction(n, total) * (gap if norm == "l1" else square)
+    return {"l1": float(sums), "l2": math.sqrt(max(sums, 0)), "max": float(largest)}[norm]
+
+
+def brier_parts(scores, found):
+    """The parts that the Brier score of {bin: [(score, hit), ...]} is the sum of, with their signs."""
+    pairs = [pair for group in found.values() for pair in group]
+    base, parts = (
+        Fraction(sum(y for _, y in pairs), len(pairs)),
+        dict.fromkeys(("resolution", "reliability"), Fraction(0)),
+    )
+    variance = covariance = Fraction(0)
+    for group in found.values():
+        share = Fraction(len(group), len(pairs))
+        p, y = sum(a for a, _ in group) / len(group), Fraction(sum(b for _, b in group), len(group))
+        parts["resolution"] += share * (y - base) ** 2
+        parts["reliability"] += share * (p - y) ** 2
+        variance += sum((a - p) ** 2 for a, _ in group) / len(pairs)
+        covariance += 2 * sum((a - p) * (b - y) for a, b in group) / len(pairs)
+    return parts | {"uncertainty": base * (1 - base), "within variance": variance, "within covariance": covariance}
+
+
+def loss_of(scores, hits, cap):
+    each = []
+    for p, y in zip(scores, hits, strict=True):
+        q = float(p) if y else 1.0 - float(p)
+        each.append(min(cap, -math.log(q)) if q > 0 else cap)
+    return math.fsum(each) / len(each)
 
 
 def at_least(rows, threshold):

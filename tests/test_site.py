@@ -365,7 +365,7 @@ def test_a_folder_without_pages_is_a_fault(tmp_path):
     assert links.check(tmp_path) == [f"{tmp_path}: holds no page"]
 
 
-needs_chromium = pytest.mark.skipif(browser.find() is None, reason="no Chromium is installed")
+needs_chromium = pytest.mark.skipif(browser.find() is None, reason="no Playwright, or no Chromium")
 
 
 @needs_chromium

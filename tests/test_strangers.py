@@ -379,6 +379,7 @@ def test_a_filter_follows_the_rows_that_are_left(here):
     found = reader.read(Y, {"m": "S.npz"}, k=1, exclude="f.txt", judged_only=True)
     assert found.tops["m"].ids.tolist() == [[1], [1]]
     assert [part.tolist() for part in found.exclude] == [[0, 1], [0, 2]]
+    assert reader.read(None, {"m": "S.npz"}, k=1, exclude="f.txt").tops["m"].ids.tolist() == [[1], [1], [2], [1]]
 
 
 # ---------------------------------------------------------------- counted, and not in silence

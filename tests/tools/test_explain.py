@@ -153,9 +153,9 @@ ORACLES = {
     ),
     ("DCG", ""): lambda: mean(gain(hits(*row)) for row in rows()),
     ("RP", ""): lambda: mean(over(sum(hits(y, z)), min(K, len(y))) for y, z in rows()),
-    ("P (of those predicted)", ""): lambda: mean(over(sum(hits(y, z)), len(z)) for y, z in rows()),
-    ("P (pooled)", ""): lambda: sum(sum(hits(*row)) for row in rows()) / sum(len(z) for _, z in rows()),
-    ("R (pooled)", ""): lambda: sum(sum(hits(*row)) for row in rows()) / sum(len(y) for y, _ in rows()),
+    ("P (predicted)", ""): lambda: mean(over(sum(hits(y, z)), len(z)) for y, z in rows()),
+    ("micro-P", ""): lambda: sum(sum(hits(*row)) for row in rows()) / sum(len(z) for _, z in rows()),
+    ("micro-R", ""): lambda: sum(sum(hits(*row)) for row in rows()) / sum(len(y) for y, _ in rows()),
     ("AP (of |y|)", ""): lambda: mean(over(rising(hits(y, z)), len(y)) for y, z in rows()),
     ("AP (of hits)", ""): lambda: mean(over(rising(hits(*row)), sum(hits(*row))) for row in rows()),
     ("Jaccard", ""): lambda: mean(over(len(y & set(z)), len(y | set(z))) for y, z in rows()),
@@ -249,7 +249,7 @@ def test_few_digits_are_said_to_tell_nothing():
     few = explain(f"{value:.4f}", Y, top, metric="P@3")
     assert few.loc[0, ["definition", "k", "variant"]].tolist() == ["P", 3, ""]
     assert set(few["k"]) == {3}
-    assert {*few["definition"]} <= {"P", "P (of those predicted)", "P (pooled)", "RP", "served"}
+    assert {*few["definition"]} <= {"P", "P (predicted)", "micro-P", "RP", "served"}
     assert few.attrs["candidates"] < 0.1 * found.attrs["candidates"]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # NumPy only where an array comes: a command that lists does 
 def whole_number(name: str, value: Any, at_least: int = 0, at_most: int | None = None, do: str = "") -> int:
     """An integer, NumPy's included, within bounds that are both allowed; ``do`` ends the error. A bool is none, nor is 3.0."""
     most = math.inf if at_most is None else at_most
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not at_least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not at_least <= int(value) <= most:
         bounds = f", {at_least} or more" if at_most is None else f" from {at_least} to {at_most:,}"
         raise ArgumentError(name, f"must be a whole number{bounds}", repr(value), do)
     return int(value)
@@ -42,10 +42,10 @@ def real_number(
         not isinstance(value, bool)
         and isinstance(value, numbers.Real)
         and (math.isfinite(value) if finite else not math.isnan(value))
-        and (above is None or value > above)
-        and (at_least is None or value >= at_least)
-        and (below is None or value < below)
-        and (at_most is None or value <= at_most)
+        and (above is None or float(value) > above)
+        and (at_least is None or float(value) >= at_least)
+        and (below is None or float(value) < below)
+        and (at_most is None or float(value) <= at_most)
     )
     if not inside:
         named = {"above": above, "at least": at_least, "below": below, "at most": at_most}

@@ -1,12 +1,14 @@
 """exp, log, products and the like of arrays, the same bits on every machine, for what no kernel computes.
 
 Use these in place of NumPy's, SciPy's and ``math``'s wherever a number decides a prediction, a fitted parameter or a
-draw. Square roots, sums and the four operations are the same everywhere as NumPy has them.
+draw. Square roots, sums and the four operations are the same everywhere as NumPy has them. Of a single number the result is a
+float, of an array an array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,49 +16,49 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.kernels import elementary, random, tiles
 
 
-def _mapped(kernel: Callable, x, dtype: type = np.float64) -> np.ndarray | float:
-    values = np.asarray(x, dtype)
-    out = np.empty(values.shape, dtype)
+def _mapped(kernel: Callable, x, dtype: type = np.float64) -> Any:
+    values: np.ndarray = np.asarray(x, dtype)
+    out: np.ndarray = np.empty(values.shape, dtype)
     kernel(np.ascontiguousarray(values).reshape(-1), out.reshape(-1))
     return out if values.ndim else float(out)
 
 
-def exp(x) -> np.ndarray | float:
+def exp(x) -> Any:
     """e to the power of each value; float64, a float of a single number. Overflow is infinity, without a warning."""
     return _mapped(elementary.exps, x)
 
 
-def log(x) -> np.ndarray | float:
+def log(x) -> Any:
     """Natural logarithms; minus infinity of 0 and NaN below it, without a warning."""
     return _mapped(elementary.logs, x)
 
 
-def log1p(x) -> np.ndarray | float:
+def log1p(x) -> Any:
     """log(1 + x)."""
     return _mapped(elementary.log1ps, x)
 
 
-def log2(x) -> np.ndarray | float:
+def log2(x) -> Any:
     """Logarithms to base 2, exact for powers of two."""
     return _mapped(elementary.log2s, x)
 
 
-def expm1(x) -> np.ndarray | float:
+def expm1(x) -> Any:
     """exp(x) - 1."""
     return _mapped(elementary.expm1s, x)
 
 
-def power(x, exponent: float) -> np.ndarray | float:
+def power(x, exponent: float) -> Any:
     """x ** exponent for x > 0, as exp(exponent * log(x)); the error grows with the size of that product."""
     return exp(exponent * log(x))
 
 
-def sigmoid(x) -> np.ndarray | float:
+def sigmoid(x) -> Any:
     """1 / (1 + exp(-x)), without overflow."""
     return _mapped(elementary.sigmoids, x)
 
 
-def softplus(x) -> np.ndarray | float:
+def softplus(x) -> Any:
     """log(1 + exp(x)), without overflow."""
     return _mapped(elementary.softplusses, x)
 
@@ -76,7 +78,7 @@ def sigmoid32(x) -> np.ndarray:
     return _mapped(elementary.sigmoids32, x, np.float32)
 
 
-def product(A, B, out: np.ndarray | None = None) -> np.ndarray | float:
+def product(A, B, out: np.ndarray | None = None) -> Any:
     """``A @ B`` of dense matrices and vectors: each output the sum of its products from 0 on, in rising order.
 
     If both are float32 so is every step; else all is float64.

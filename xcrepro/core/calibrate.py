@@ -32,7 +32,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -54,6 +54,12 @@ _EDGE = np.finfo(np.float64).eps  # scores are kept this far from 0 and 1 where 
 class Calibrator:
     """A map from scores to probabilities, a ``dataclass(eq=False)`` whose fields are its parameters. See the module for what
     every calibrator takes and returns."""
+
+    if TYPE_CHECKING:  # what each has of its own
+
+        def _fit(self, scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> None: ...
+
+        def _predict(self, scores: np.ndarray) -> np.ndarray: ...
 
     def fit(self, scores, hits) -> Self:
         """Learn the map.
@@ -138,7 +144,7 @@ class Calibrator:
         about = {
             "format": _FORMAT,
             "calibrator": type(self).__name__,
-            "parameters": asdict(self),
+            "parameters": asdict(self),  # type: ignore[call-overload]
             "learned": {name: np.asarray(getattr(self, name)).tolist() for name in self._learned},
         }
         about["sha256"] = seal(about)
@@ -258,10 +264,11 @@ class VennAbers(Calibrator):
         self.knots_ = np.asarray(scores, np.float64)
         self.misses_, self.hits_ = np.empty(2 * n.size + 1), np.empty(2 * n.size + 1)
         for outcome, out in ((0, self.misses_), (1, self.hits_)):
-            given = n, hits, outcome
-            threads.over_rows(
-                out.size, lambda lo, hi, given=given, out=out: venn_abers.with_one_more(*given, lo, hi, out)
-            )
+
+            def learn(lo: int, hi: int, outcome: int = outcome, out: np.ndarray = out) -> None:
+                venn_abers.with_one_more(n, hits, outcome, lo, hi, out)
+
+            threads.over_rows(out.size, learn)
 
     def interval(self, scores) -> tuple[np.ndarray, np.ndarray]:
         """p0 and p1 at each score.
@@ -1041,7 +1048,7 @@ def _linked(scores: np.ndarray, link) -> np.ndarray:
     if link is None:
         return scores
     if isinstance(link, str) and link in ("min_max", "margin"):
-        return {"min_max": min_max, "margin": margin}[link](scores)
+        return min_max(scores) if link == "min_max" else margin(scores)
     if not callable(link):
         raise ArgumentError("link", 'must be None, "min_max", "margin" or a function of the scores', repr(link))
     linked = np.asarray(link(scores.copy()))
@@ -1101,7 +1108,7 @@ def _counts(scores, n, hits) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             rule = "must be 1 or more" if name == "n" else "must lie in [0, n]"
             raise ArgumentError(name, rule, f"{count[bad][0]} at {_first(bad)}")
         counts.append(np.ascontiguousarray(count, np.int64))
-    return np.ascontiguousarray(values, np.float64) + 0.0, *counts
+    return np.ascontiguousarray(values, np.float64) + 0.0, counts[0], counts[1]
 
 
 def _first(where: np.ndarray) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -337,17 +338,16 @@ def for_precision(
     order = _order(order, candidates.n_rows)
     truth = None if Y is None else as_truth(Y)
     tries: dict[float, tuple[float, float]] = {}
-    kept: tuple[float, float, TopK] | None = None  # coverage, beta, selection
+    kept: list[tuple[float, float, TopK]] = []  # coverage, beta, selection: the best so far
 
     def keeps(beta: float) -> bool:
-        nonlocal kept
         top = candidates.greedy(k, beta, order, passes)
         tries[beta] = candidates.expected(top, k) if truth is None else _counted(truth, top)
         precision, coverage = tries[beta]
         if precision < floor:
             return False
-        if kept is None or (coverage, -beta) > (kept[0], -kept[1]):
-            kept = coverage, beta, top
+        if not kept or (coverage, -beta) > (kept[0][0], -kept[0][1]):
+            kept[:] = [(coverage, beta, top)]
         return True
 
     if not keeps(0.0):
@@ -362,18 +362,16 @@ def for_precision(
                         low, high = (low, middle) if keeps(middle) else (middle, high)
                     break
                 low = high
-        if kept is None:
+        if not kept:
             most = max(precision for precision, _ in tries.values())
             rule = f"must be within reach: no beta has P@{k} above {most:.6f}"
             raise ArgumentError("floor", rule, floor, "lower the floor")
-    coverage, beta, top = kept
+    coverage, beta, top = kept[0]
     path = np.array([(tried, *tries[tried]) for tried in sorted(tries)])
     return Constrained(beta, top, tries[beta][0], coverage, path)
 
 
-def maximise(
-    probabilities, k: int, metric: str, *, passes: int = 20, tolerance: float = 1e-6, seed: object = 0
-) -> TopK:
+def maximise(probabilities, k: int, metric: str, *, passes: int = 20, tolerance: float = 1e-6, seed: Any = 0) -> TopK:
     """k labels for each row, so that a metric of all rows together is as large as possible: block coordinate ascent.
 
     Starts from the k most probable labels. In each pass every row in turn gives its labels back and takes the k that add
@@ -564,7 +562,7 @@ class Randomised:
     k: int
     value: float
 
-    def predict(self, probabilities, seed: object = 0) -> TopK:
+    def predict(self, probabilities, seed: Any = 0) -> TopK:
         """k labels for each row, by the rule that is drawn for it.
 
         Parameters
@@ -590,7 +588,8 @@ class Randomised:
             raise ArgumentError("probabilities", rule, candidates.n_labels)
         drawn = np.random.default_rng(seed).random(candidates.n_rows)
         which = np.searchsorted(np.cumsum(self.weights)[:-1], drawn, side="right")
-        return TopK(*candidates.by_terms(self.k, self.terms, which)[:2], candidates.n_labels)
+        ids, scores, _ = candidates.by_terms(self.k, self.terms, which)
+        return TopK(ids, scores, candidates.n_labels)
 
 
 def randomised(
@@ -656,10 +655,12 @@ def randomised(
         ids, _, chosen = candidates.by_terms(k, terms[None], np.zeros(candidates.n_rows, np.int64))
         values, there = np.zeros(ids.shape), ids >= 0
         values[there] = candidates.data[chosen[there]] if truth is None else truth.hits(ids)[there]
-        return _tally(ids, values, candidates.n_labels, positives)[:2]
+        predicted, tp, *_ = _tally(ids, values, candidates.n_labels, positives)
+        return predicted, tp
 
-    def mixed(old, new, step: float) -> tuple[np.ndarray, ...]:
-        return tuple((1.0 - step) * a + step * b for a, b in zip(old, new, strict=True))
+    def mixed(old, new, step: float) -> tuple[np.ndarray, np.ndarray]:
+        predicted, tp = ((1.0 - step) * a + step * b for a, b in zip(old, new, strict=True))
+        return predicted, tp
 
     no_miss = np.ones(candidates.n_labels)
     rules, shares = [np.tile([1.0, 0.0], (candidates.n_labels, 1))], np.ones(1)

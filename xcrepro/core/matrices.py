@@ -39,7 +39,7 @@ def checked_csr(name: str, matrix) -> sparse.csr_matrix:
     if not sparse.issparse(matrix) or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         got = f"{type(matrix).__name__} of {getattr(matrix, 'dtype', 'objects')}"
         raise ArgumentError(name, "must be a 2-D sparse matrix of numbers", got, "wrap it in scipy.sparse.csr_matrix")
-    kind = matrix.format
+    kind, arrays = matrix.format, ()  # type: str, tuple[np.ndarray, ...]
     if kind == "lil":
         kind, arrays = "csr", _lil_arrays(name, matrix)
     elif kind == "dok":
@@ -190,7 +190,7 @@ def _damaged(name: str, rule: str, got: object) -> ArgumentError:
 
 def _check_compressed(name, kind, shape, data, indices, indptr) -> None:
     """The offsets and ids of CSR, CSC and BSR: each pair of offsets spans entries that are there."""
-    lines, width, line, across = (*shape, "row", "column")
+    (lines, width), line, across = shape, "row", "column"
     if kind == "csc":
         lines, width, line, across = width, lines, across, line
     if kind == "bsr":
@@ -210,9 +210,9 @@ def _check_compressed(name, kind, shape, data, indices, indptr) -> None:
         place = int(np.argmax(falls)) + 1
         got = f"{indptr[place - 1]}, then {indptr[place]} at place {place}"
         raise _damaged(name, "must have offsets (indptr) that never fall", got)
-    place = _outside(indices, width)
-    if place is not None:
-        got = f"{across} {indices[place]} in {line} {row_of(indptr, place)}"
+    outside = _outside(indices, width)
+    if outside is not None:
+        got = f"{across} {indices[outside]} in {line} {row_of(indptr, outside)}"
         raise _damaged(name, f"must have {across}s 0 to {width - 1}", got)
 
 

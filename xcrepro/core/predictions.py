@@ -294,7 +294,7 @@ class TopK:
         result[rounded == -np.inf] = -1
         # lexsort sorts by its last key first: by falling score, then by rising id, the absent ones behind.
         order = np.lexsort((np.where(result < 0, n_labels, result), -values), axis=1)
-        return cls(*(np.take_along_axis(array, order, 1) for array in (result, rounded)), n_labels)
+        return cls(np.take_along_axis(result, order, 1), np.take_along_axis(rounded, order, 1), n_labels)
 
     @classmethod
     def from_pairs(
@@ -342,7 +342,7 @@ class TopK:
             try:
                 labels = [label for label, _ in row] if with_scores else row
                 ids[i, : len(row)] = [_named(label, named) for label in labels]
-                if with_scores:
+                if scores is not None:
                     scores[i, : len(row)] = [score for _, score in row]
             except (TypeError, ValueError) as error:
                 rule = f"must hold labels 0 to {n_labels - 1}, or (label, score) pairs, one kind throughout"
@@ -490,7 +490,7 @@ class TopK:
         labels = np.column_stack([rows, truth.indices.astype(np.int64)])
         arrays = {"scores": self.scores, "prediction_ids": self.ids, "true_positives": truth.hits(self.ids)}
         with atomic_path(_npz_name(path)) as part:
-            np.savez_compressed(part, **arrays, labels=labels)
+            np.savez_compressed(part, **arrays, labels=labels)  # type: ignore[arg-type]
 
     # ------------------------------------------------------------------ out
 

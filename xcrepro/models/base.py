@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -48,11 +48,16 @@ class Model:
         D and L of the training data.
     """
 
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What ``fit`` learns, and what only some models have."""
+
     # ------------------------------------------------------------------ parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name, as ``__init__`` takes them. ``deep`` is there for scikit-learn."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters by name; what was fitted stays as it is until ``fit``.
@@ -362,17 +367,26 @@ def rank_by_products(
     rows: Callable[[slice], np.ndarray], n: int, weights: np.ndarray, bias: np.ndarray, k: int
 ) -> TopK:
     """The k labels of largest inner product and bias of each of n rows, of which ``rows`` gives a stretch, float32."""
-    ids, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
     by_term = np.ascontiguousarray(weights.T)
 
-    def rank(_: int, at: slice) -> None:
-        z = arithmetic.product(rows(at), by_term)
+    def rank(stretch: slice) -> TopK:
+        z = arithmetic.product(rows(stretch), by_term)
         z += bias
-        top = TopK.from_scores(z, k)
-        ids[at], scores[at] = top.ids, top.scores
+        return TopK.from_scores(z, k)
 
-    threads.over_stretches(n, max(1, min(256, _SCORES // bias.size)), rank)
-    return TopK(ids, scores, bias.size)
+    return by_stretches(rank, n, k, bias.size, max(1, min(256, _SCORES // bias.size)))
+
+
+def by_stretches(predict: Callable[[slice], TopK], n: int, k: int, n_labels: int, size: int) -> TopK:
+    """The predictions of n rows, of which ``predict`` makes a stretch of ``size``, in threads."""
+    ids, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
+
+    def fill(_: int, stretch: slice) -> None:
+        top = predict(stretch)
+        ids[stretch], scores[stretch] = top.ids, top.scores
+
+    threads.over_stretches(n, size, fill)
+    return TopK(ids, scores, n_labels)
 
 
 def unit_rows(X: sparse.csr_matrix) -> sparse.csr_matrix:

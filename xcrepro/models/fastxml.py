@@ -153,7 +153,16 @@ class FastXML(Model):
 
     # ------------------------------------------------------------------ files
 
-    _arrays: ClassVar = ("roots", "left", "w_indptr", "w_indices", "w_data", "p_indptr", "p_indices", "p_data")
+    _arrays: ClassVar[tuple[str, ...]] = (
+        "roots",
+        "left",
+        "w_indptr",
+        "w_indices",
+        "w_data",
+        "p_indptr",
+        "p_indices",
+        "p_data",
+    )
 
     def _check_read(self) -> None:
         """Refuses trees that the walk down would leave, whoever wrote them."""
@@ -236,7 +245,7 @@ class PfastXML(FastXML):
         self.inverse_propensity_ = gains
         return gains
 
-    _arrays: ClassVar = (*FastXML._arrays, "inverse_propensity")
+    _arrays: ClassVar[tuple[str, ...]] = (*FastXML._arrays, "inverse_propensity")
 
     def _check_read(self) -> None:
         super()._check_read()
@@ -346,7 +355,7 @@ class PfastreXML(PfastXML):
         means = (self.m_indptr_, self.m_indices_, self.m_data_, self.m_square_, bool(self.m_whole_))
         return *means, float(self.alpha), float(self.gamma) * (2 if self.m_whole_ else 1)
 
-    _arrays: ClassVar = (*PfastXML._arrays, "m_indptr", "m_indices", "m_data", "m_square", "m_whole")
+    _arrays: ClassVar[tuple[str, ...]] = (*PfastXML._arrays, "m_indptr", "m_indices", "m_data", "m_square", "m_whole")
 
     def _check_read(self) -> None:
         super()._check_read()

@@ -14,7 +14,7 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import Model, check_array, unit_rows
+from xcrepro.models.base import Model, by_stretches, check_array, unit_rows
 from xcrepro.models.kernels import linear_train
 
 _LOSSES = {"logistic": 10.0, "squared_hinge": 1.0}
@@ -132,17 +132,17 @@ class OneVsRest(Model):
         weights = self.weights_.astype(np.float64)
         weights = weights.toarray() if dense else weights
         bias = self.bias_.astype(np.float64)
-        ids = np.empty((X.shape[0], k), np.int32)
-        scores = np.empty(ids.shape, np.float32)
-        step = max(1, _BLOCK // n_labels)
-        for lo in range(0, X.shape[0], step):
+
+        def rank(stretch: slice) -> TopK:
             # Both products add up a row's features in their order, so they give the same bits.
-            margins = X[lo : lo + step] @ weights
-            top = TopK.from_scores((margins if dense else margins.toarray()) + bias, k)
-            ids[lo : lo + step], scores[lo : lo + step] = top.ids, top.scores
-        if self.loss_ == "logistic":
-            scores = np.where(ids < 0, -np.inf, arithmetic.sigmoid(scores)).astype(np.float32)
-        return TopK(ids, scores, n_labels)
+            margins = X[stretch] @ weights
+            return TopK.from_scores((margins if dense else margins.toarray()) + bias, k)
+
+        top = by_stretches(rank, X.shape[0], k, n_labels, max(1, _BLOCK // n_labels))
+        if self.loss_ != "logistic":
+            return top
+        scores = np.where(top.ids < 0, -np.inf, arithmetic.sigmoid(top.scores)).astype(np.float32)
+        return TopK(top.ids, scores, n_labels)
 
     def _state(self) -> dict[str, np.ndarray]:
         matrix = self.weights_

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Literal, NamedTuple, overload
+from typing import Any, ClassVar, Literal, NamedTuple, overload
 
 import numpy as np
 from scipy import sparse
@@ -179,16 +179,16 @@ class PLT(Resumable):
             For a beta below 0, another update, ``return_proba`` with ``per_tree``, and as :meth:`predict`.
         """
         beta = real_number("beta", beta, at_least=0, finite=False)
-        update, k = _UPDATES[one_of("update", update, tuple(_UPDATES))], whole_number("k", k, 1)
+        kind, k = _UPDATES[one_of("update", update, tuple(_UPDATES))], whole_number("k", k, 1)
         if per_tree and return_proba:
             do = "leave one of the two out"
             raise ArgumentError("return_proba", "must be False with per_tree, where a label has one a tree", True, do)
         X = self._features(X)
         if beta == np.inf:
-            update, beta = plt_search.KEEP, 0.0
+            kind, beta = plt_search.KEEP, 0.0
         if per_tree:
-            return _mean_score([top for top, _ in self._search(X, k, None, beta, update, per_tree=True)], k)
-        [(top, proba)] = self._search(X, k, None, beta, update)
+            return _mean_score([top for top, _ in self._search(X, k, None, beta, kind, per_tree=True)], k)
+        [(top, proba)] = self._search(X, k, None, beta, kind)
         return (top, proba) if return_proba else top
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
@@ -247,11 +247,11 @@ class PLT(Resumable):
             step = 4 * _BLOCK
             for first in range(0, n, step):
                 known = np.empty((min(step, n - first), forest.chunk.size))
-                threads.over_rows(
-                    len(known),
-                    lambda lo, hi, first=first, known=known: open_all(first + lo, first + hi, known[lo:hi]),
-                    min_rows=max(1, _BLOCK // 2),
-                )
+
+                def some(lo: int, hi: int, first: int = first, known: np.ndarray = known) -> None:
+                    open_all(first + lo, first + hi, known[lo:hi])
+
+                threads.over_rows(len(known), some, min_rows=max(1, _BLOCK // 2))
                 look(first, first + len(known), known)
 
         if update == plt_search.KEEP:
@@ -293,7 +293,11 @@ class PLT(Resumable):
                 first = weights.ends()
                 for chunk in self._train(rows, columns.pop(tree), tree, plans[tree], run, progress):
                     weights.add(*chunk)
-                kept.write(f"tree-{tree}", lambda tree=tree, first=first: _packed(plans[tree], weights.since(first)))
+
+                def grown(tree: int = tree, first: Any = first) -> dict[str, np.ndarray]:
+                    return _packed(plans[tree], weights.since(first))
+
+                kept.write(f"tree-{tree}", grown)
         forest = _assemble([plans[tree] for tree in range(self.trees)], weights, labels, truth.n_labels)
         self._restore({**forest, "squared_hinge": np.array(self.loss == "squared_hinge")})
 
@@ -528,7 +532,8 @@ class _Growing:
     """An array that is appended to. The system moves its pages and copies none, so that it never lies in memory twice."""
 
     def __init__(self, dtype: type) -> None:
-        self.room, self.size = np.empty(0, dtype), 0
+        self.room: np.ndarray = np.empty(0, dtype)
+        self.size = 0
 
     def add(self, values: np.ndarray) -> None:
         end = self.size + values.size
@@ -640,8 +645,12 @@ class _Rows(NamedTuple):
 
 
 def _rows(X: sparse.csr_matrix) -> _Rows:
-    types = (X.indptr, np.int64), (X.indices, np.int32), (X.data, np.float32)
-    return _Rows(*(array.astype(dtype, copy=False) for array, dtype in types), X.shape[1])
+    return _Rows(
+        X.indptr.astype(np.int64, copy=False),
+        X.indices.astype(np.int32, copy=False),
+        X.data.astype(np.float32, copy=False),
+        X.shape[1],
+    )
 
 
 def _label_features(rows: _Rows, positives: sparse.csc_matrix, run: Callable) -> _Rows:
@@ -659,4 +668,5 @@ def _label_features(rows: _Rows, positives: sparse.csc_matrix, run: Callable) ->
         found[0].add(part.indptr[1:] + found[1].size)
         found[1].add(part.indices)
         found[2].add(part.data)
-    return _Rows(*(array.whole() for array in found), rows.n_features)
+    indptr, indices, data = (array.whole() for array in found)
+    return _Rows(indptr, indices, data, rows.n_features)

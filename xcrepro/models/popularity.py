@@ -34,17 +34,8 @@ class Popularity(Model):
     ([[2, 0, 1]], [[0.75, 0.5, 0.0]])
     """
 
-    _arrays: ClassVar = ("label_counts", "n_train")
-
-    def _check_read(self) -> None:
-        check_array("counts of labels", self.label_counts_, "iu", self.n_labels_)
-        check_array("a number of train points", self.n_train_, "iu")
-        if self.n_train_ < 1 or (self.label_counts_ < 0).any() or (self.label_counts_ > self.n_train_).any():
-            raise ValueError(f"its counts of labels are none of {self.n_train_} points")
-        self.label_counts_ = self.label_counts_.astype(np.int64)  # with a sign: they are sorted by their negatives
-
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
-        self.label_counts_, self.n_train_ = truth.label_counts(), np.int64(truth.n_rows)
+        self.label_counts_, self.n_train_ = truth.label_counts(), np.asarray(truth.n_rows, np.int64)
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         # Whole counts are ranked: as float32 shares, two of them could fall together.
@@ -52,3 +43,13 @@ class Popularity(Model):
         ids, scores = empty_places(X.shape[0], k)
         ids[:, : best.size], scores[:, : best.size] = best, self.label_counts_[best] / self.n_train_
         return TopK(ids, scores, self.label_counts_.size)
+
+    _arrays: ClassVar = ("label_counts", "n_train")
+
+    def _check_read(self) -> None:
+        counts = self.label_counts_
+        check_array("counts of labels", counts, "iu", self.n_labels_)
+        check_array("a number of train points", self.n_train_, "iu")
+        if self.n_train_ < 1 or (counts < 0).any() or (counts > self.n_train_).any():
+            raise ValueError(f"its counts of labels are none of {self.n_train_} points")
+        self.label_counts_ = counts.astype(np.int64)  # with a sign: they are sorted by their negatives

@@ -82,7 +82,7 @@ class Checkpoint:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with paths.atomic_path(self.folder / f"{name}.npz") as part, part.open("wb") as file:
-                np.savez(file, key=np.array(self.key), **arrays())
+                np.savez(file, key=np.array(self.key), **arrays())  # type: ignore[arg-type]
         except OSError as error:
             print(f"{self.who}: {name} is not kept: {system_fault(error)}", file=sys.stderr, flush=True)
 

@@ -27,10 +27,40 @@ EVIDENCE = "xcrepro.repro.published.evidence"
 BESIDE = "xcrepro.repro.published.beside"
 
 
-def folder(official: bool) -> Path:
-    """Where a run's figures and tables go; ``$XCREPRO_FIGURES`` moves all, so that a test changes nothing that is committed."""
-    root = paths.project_root()
-    if moved := os.environ.get("XCREPRO_FIGURES"):
+@dataclasses.dataclass(frozen=True)
+class Wishes:
+    """What whoever started the run asked of it: all that decides, beside its parameters, where it writes and what it refuses.
+
+    The environment carries them from process to process, and :meth:`asked` is the only place that reads it.
+    """
+
+    folder: str = ""
+    """``$XCREPRO_FIGURES``: where figures and tables go in place of ``figures/``, so that nothing committed changes."""
+    accepted: str = ""
+    """``$XCREPRO_ACCEPT``: the item whose differences are the new state and no fault."""
+    own: bool = False
+    """``$XCREPRO_OWN``: the run is a reader's own, whatever its parameters are."""
+    redraws: bool = False
+    """``$XCREPRO_REDRAW``: note also pictures whose bytes alone differ."""
+    recorded: bool = False
+    """The run's tables are noted as results on real data (:func:`recorded.asked`)."""
+
+    @classmethod
+    def asked(cls) -> Wishes:
+        given = os.environ.get
+        return cls(
+            folder=given("XCREPRO_FIGURES", ""),
+            accepted=given("XCREPRO_ACCEPT", ""),
+            own="XCREPRO_OWN" in os.environ,
+            redraws=bool(given("XCREPRO_REDRAW")),
+            recorded=recorded.asked(),
+        )
+
+
+def folder(official: bool, wishes: Wishes | None = None) -> Path:
+    """Where a run's figures and tables go."""
+    root, moved = paths.project_root(), (wishes or Wishes.asked()).folder
+    if moved:
         return root / moved
     return root / "figures" if official else root / "build" / "figures" / "other"
 
@@ -58,6 +88,7 @@ class Item:
     """Name of a table -> its CSV, of all that this run checked or saved."""
     moved: list[str] = dataclasses.field(default_factory=list, repr=False)
     """How files of this run differ from what is committed."""
+    wishes: Wishes = dataclasses.field(default_factory=Wishes.asked, repr=False)
 
     @property
     def module(self) -> ModuleType | None:
@@ -67,8 +98,8 @@ class Item:
     @property
     def folder(self) -> Path:
         """The folder under which this run writes ``<id>.csv`` and so on; a run with other parameters has one of its own."""
-        home = folder(self.official)
-        if self.official or os.environ.get("XCREPRO_FIGURES"):
+        home = folder(self.official, self.wishes)
+        if self.official or self.wishes.folder:
             return home
         return home / own_name(self.entry, self.parameters)
 
@@ -121,7 +152,7 @@ class Item:
         after the notebook's last cell. With other parameters than the manifest's nothing is compared.
         """
         if not self.official:
-            if recorded.asked():
+            if self.wishes.recorded:
                 recorded.note(part, table)
             if not quiet:
                 print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
@@ -129,11 +160,8 @@ class Item:
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
         # Where the data are from may be said by save_figure or save_table, which write the same file.
-        missing = not file.is_file()
-        if not os.environ.get(
-            "XCREPRO_FIGURES"
-        ):  # a reader's own folder gets the file, a folder for comparing does not
-            missing = not (self.folder / self._file(part, ".csv")).is_file()
+        # A reader's own folder gets the file, a folder for comparing does not.
+        missing = not (file if self.wishes.folder else self.folder / self._file(part, ".csv")).is_file()
         if missing or tables.without_origin(file.read_text(encoding="utf-8", errors="replace")) != text:
             differs = self._write(
                 {".csv": tables.csv_text(tables.with_origin(table, self.origin), True).encode()}, part
@@ -224,7 +252,7 @@ class Item:
         try:
             compare.equal(what, **ways)
         except compare.Disagreement as difference:
-            if self.official or recorded.asked():
+            if self.official or self.wishes.recorded:
                 raise
             print(f"{self.name()}: two ways to a number differ on these data: {difference}")
 
@@ -243,7 +271,7 @@ class Item:
         notebook = notebooks.read(self.entry.notebook)
         found = typed.faults(notebook, self.namespace)
         said = [f"cell {one.held.cell + 1}: {one.why}" for one in found]
-        if os.environ.get("XCREPRO_ACCEPT") == self.entry.id and all(one.now for one in found):
+        if self.wishes.accepted == self.entry.id and all(one.now for one in found):
             for one in found:
                 record.note("typed", json.dumps([one.held.cell, one.held.start, one.held.written, one.now]))
             found = []
@@ -299,8 +327,8 @@ class Item:
             paths.write_together({files[suffix]: content for suffix, content in contents.items()})
             return ""
         differs = self._differs(contents, part)
-        accepts = os.environ.get("XCREPRO_ACCEPT") == self.entry.id
-        if os.environ.get("XCREPRO_FIGURES"):
+        accepts = self.wishes.accepted == self.entry.id
+        if self.wishes.folder:
             paths.write_together({files[suffix]: content for suffix, content in contents.items()})
         elif (
             accepts
@@ -317,7 +345,7 @@ class Item:
         self.moved.append(said)
         if same.elsewhere():
             record.note("elsewhere", said)
-        elif os.environ.get("XCREPRO_FIGURES"):
+        elif self.wishes.folder:
             raise same.NotTheSame(f"{said}: run `xcrepro run {self.entry.id}` and look at what changes")
         else:
             record.note("moved", said)
@@ -326,7 +354,6 @@ class Item:
     def _differs(self, contents: dict[str, bytes], part: str) -> dict[str, str]:
         """Suffix -> how that file differs from the committed one, in words; pictures by what they are drawn from."""
         found: dict[str, str] = {}
-        redraw = bool(os.environ.get("XCREPRO_REDRAW"))
         for suffix, content in contents.items():
             name, file = f"figures/{self._file(part, suffix)}", self._committed(part, suffix)
             if not file.is_file():
@@ -338,7 +365,7 @@ class Item:
                     found[suffix] = f"{name} is of other code or data"
                 elif ".svg" in found:
                     found[suffix] = f"{name} goes with it"
-                elif redraw and old != content:
+                elif self.wishes.redraws and old != content:
                     record.note("redrawn", name)
             elif old != content:
                 found[suffix] = f"{name}: {same.difference(old.decode(errors='replace'), content.decode())}"
@@ -414,5 +441,5 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     values = {name: notebooks.plain(namespace[name]) for name in names}
     check_parameters(entry, values)
     # A sweep's runs are its own, also the one with the item's own parameters.
-    official = values == entry.official() and "XCREPRO_OWN" not in os.environ
-    return Item(entry, values, official, namespace)
+    wishes = Wishes.asked()
+    return Item(entry, values, values == entry.official() and not wishes.own, namespace, wishes=wishes)

@@ -238,8 +238,8 @@ def _by_chance(table: pd.DataFrame, printed: _Printed) -> float:
 
 
 _ALSO = {
-    "P": {"RP", "served"},
-    "R": {"RP"},
+    "P": {"RP", "served", "micro-P"},
+    "R": {"RP", "micro-R"},
     "nDCG": {"DCG", "ADG"},
     "F": {"F of means", "micro-F1"},
     "micro-F1": {"F of means"},
@@ -396,9 +396,6 @@ def _by_rows(reading: _Reading, ks: list[int]) -> Iterator[_Candidate]:
         P, R = hits.mean() / k, _per_row(hits, sizes).mean()
         for definition, value, source in (
             ("RP", _per_row(hits, most).mean(), "R-precision, hits over min(k, |y|): Chalkidis et al. 2019, LibMultiLabel"),
-            ("P (of those predicted)", _per_row(hits, m).mean(), "xCOLUMNs: divides by the labels predicted"),
-            ("P (pooled)", hits.sum() / max(m.sum(), 1), "all pairs of all rows in one: micro-precision"),
-            ("R (pooled)", hits.sum() / max(sizes.sum(), 1), "all labels of all rows in one: micro-recall"),
             ("nDCG (retrieved)", _per_row(dcg, _gain(hits.astype(int))).mean(),
              "torchmetrics: the ideal order of the labels retrieved"),
             ("nDCG (ideal all)", _per_row(dcg, _gain(sizes)).mean(), "the ideal of all |y| labels, not cut at k"),

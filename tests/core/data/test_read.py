@@ -8,7 +8,6 @@ import json
 import re
 import warnings
 import zipfile
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ import scipy.sparse as sp
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz import slow
 from tests.refused import damaged, refused
 from xcrepro.core.data import parsing
 from xcrepro.core.data.read import read_jsonl_labels, read_labels, read_sparse, read_split, read_xc
@@ -24,40 +24,13 @@ from xcrepro.core.errors import DataError, DataMissing
 ANY_FILE = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-# -- the oracle: what a file means, said as plainly as possible -----------------------------------------------------
-
-
-def nearest_float32(text: str) -> np.float32:
-    exact = Fraction(text)
-    guess = np.float32(float(text))
-    with np.errstate(over="ignore", under="ignore"):
-        around = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
-    around = [value for value in around if np.isfinite(value)]
-
-    def distance_then_even(value):
-        return abs(Fraction(float(value)) - exact), int(value.view(np.uint32)) & 1
-
-    best = min(around, key=distance_then_even)
-    return -best if text.startswith("-") and best == 0 and not np.signbit(best) else best
+# -- the oracle: the fuzzer's slow reader ----------------------------------------------------------------------------
 
 
 def oracle(text: str, labelled: bool):
     """Rows as (sorted labels, sorted (id, value)) of the lines below the header."""
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    rows = []
-    for line in lines:
-        if line.startswith("#"):
-            continue
-        line = line.removesuffix("\r").split("#")[0]
-        tokens = line.split()
-        labels = []
-        if labelled and tokens and line[0] not in " \t" and ":" not in tokens[0]:
-            labels = [int(label) for label in tokens.pop(0).split(",")]
-        entries = [(int(i), nearest_float32(v)) for i, v in (token.split(":") for token in tokens)]
-        rows.append((sorted(labels), sorted(entries, key=lambda entry: entry[0])))
-    return rows
+    lines = [line for line in slow.lines_of(text.encode()) if not line.startswith(b"#")]
+    return [slow.row(line, labelled, 31, 31) for line in lines]
 
 
 def as_rows(matrix):
@@ -167,7 +140,7 @@ def test_values_are_rounded_once(tmp_path, texts):
     path = tmp_path / "v.txt"
     path.write_text(f"1 {len(texts)}\n" + " ".join(f"{i}:{text}" for i, text in enumerate(texts)))
     got = read_sparse(path).data
-    expected = np.array([nearest_float32(text) for text in texts])
+    expected = np.array([slow.float32(text) for text in texts], np.float32)
     assert got.view(np.uint32).tolist() == expected.view(np.uint32).tolist()
 
 

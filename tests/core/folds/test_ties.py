@@ -78,24 +78,6 @@ def test_bounds_are_those_of_all_permutations(case):
             assert row["lowest"] - 1e-12 <= row["value"] <= row["highest"] + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
-@given(tied_rows(), st.integers(1, 3))
-def test_blocks_merge_to_the_same_bits_and_survive_a_file(tmp_path_factory, case, size):
-    truth, scores = case
-    Y, top = as_given(truth, scores, k=4)
-    n_relevant = np.full(len(truth), 4)
-    for ties in ("bounds", "expected"):
-        whole = xc.evaluate(Y, top, KS, **WEIGHTS, n_relevant=n_relevant, metrics=METRICS, ties=ties)
-        state = xc.State(KS, METRICS, **WEIGHTS, ties=ties)
-        for first in reversed(range(0, len(truth), size)):
-            some = slice(first, first + size)
-            other = state.empty().update(Y[some], top.rows(some), first, n_relevant[some])
-            state.merge(other)
-        path = tmp_path_factory.mktemp("state") / "state.npz"
-        state.save(path)
-        assert whole.equals(xc.State.load(path).compute())
-
-
 def test_expected_is_its_column_of_bounds_and_the_value_is_untouched():
     rng = np.random.default_rng(0)
     Y = (rng.random((300, 40)) < 0.1).astype(int)

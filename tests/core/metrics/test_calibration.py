@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import xcrepro as xc
+from tests import naive
 from tests.refused import refused
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.pairs import SCORE_OF_HITS, PairSums
@@ -24,58 +25,7 @@ from xcrepro.core.predictions import read_calibration_npz
 CLOSED = ("left", "right", "torchmetrics")
 NORMS = ("l1", "l2", "max")
 
-# ---------------------------------------------------------------- oracles: plain Python, in exact fractions
-
-
-def bin_of(p, bins, closed, dtype):
-    """The bin of a score, by trying the edges one after the other."""
-    edges = [dtype(i / bins) for i in range(bins + 1)]
-    if closed == "right":
-        return next(b for b in range(bins) if p <= edges[b + 1])
-    if p == 1:
-        return bins if closed == "torchmetrics" else bins - 1
-    return next(b for b in range(bins) if p < edges[b + 1])
-
-
-def groups(scores, hits, bins, closed, dtype):
-    found = {}
-    for p, y in zip(scores, hits, strict=True):
-        found.setdefault(bin_of(p, bins, closed, dtype), []).append((Fraction(float(p)), int(y)))
-    return found
-
-
-def error_of(found, norm, half, debias=False):
-    """The binned error of {bin: [(score, hit), ...]}; a hit may be a fraction."""
-    total = sum(len(group) for group in found.values())
-    sums, largest = Fraction(0), Fraction(0)
-    for group in found.values():
-        n = len(group)
-        p, y = sum(a for a, _ in group) / n, Fraction(sum(b for _, b in group)) / n
-        gap = {None: abs(p - y), "over": max(p - y, 0), "under": max(y - p, 0)}[half]
-        largest = max(largest, gap)
-        square = gap**2 - (y * (1 - y) / (n - 1) if debias and n > 1 else 0)
-        sums += Fraction(n, total) * (gap if norm == "l1" else square)
-    return {"l1": float(sums), "l2": math.sqrt(max(sums, 0)), "max": float(largest)}[norm]
-
-
-def mass_groups(scores, hits, bins):
-    """Equal-mass bins; each pair of a run of equal scores has the run's mean hit."""
-    mean_hit = {}
-    for p in set(scores):
-        run = [int(y) for q, y in zip(scores, hits, strict=True) if q == p]
-        mean_hit[p] = Fraction(sum(run), len(run))
-    ordered = [(Fraction(float(p)), mean_hit[p]) for p in sorted(scores)]
-    n = len(ordered)
-    cut = {b: ordered[b * n // bins : (b + 1) * n // bins] for b in range(bins)}
-    return {b: group for b, group in cut.items() if group}
-
-
-def loss_of(scores, hits, cap):
-    each = []
-    for p, y in zip(scores, hits, strict=True):
-        q = float(p) if y else 1.0 - float(p)
-        each.append(min(cap, -math.log(q)) if q > 0 else cap)
-    return math.fsum(each) / len(each)
+# ---------------------------------------------------------------- oracles that naive.py does not have
 
 
 def smooth_oracle(scores, hits, s, steps=20_000):
@@ -123,16 +73,16 @@ def close(got, want, tolerance=1e-12):
 @given(cases(), st.sampled_from([1, 2, 7, 10, 15, 100]), st.sampled_from(CLOSED))
 def test_binned_errors_equal_the_oracle(case, bins, closed):
     dtype, scores, hits = case
-    found = groups(scores, hits, bins, closed, dtype)
+    found = naive.bins_of(scores, hits, bins, closed, dtype)
     for norm, half in itertools.product(NORMS, (None, "over", "under")):
         # The root of an l2 error of 0 is only as near to 0 as the root of the rounding.
         got, tolerance = (
             cal.ece(scores, hits, bins=bins, norm=norm, half=half, closed=closed),
             1e-12 if norm != "l2" else 1e-7,
         )
-        close(got, error_of(found, norm, half), tolerance)
+        close(got, naive.error_of(found, norm, half), tolerance)
     debiased = cal.ece(scores, hits, bins=bins, norm="l2", debias=True, closed=closed)
-    close(debiased**2, error_of(found, "l2", None, debias=True) ** 2)
+    close(debiased**2, naive.error_of(found, "l2", None, debias=True) ** 2)
     halves = [cal.ece(scores, hits, bins=bins, half=half, closed=closed) for half in ("over", "under")]
     close(sum(halves), cal.ece(scores, hits, bins=bins, closed=closed))
 
@@ -141,9 +91,9 @@ def test_binned_errors_equal_the_oracle(case, bins, closed):
 @given(cases(), st.sampled_from([1, 2, 3, 10, 50]), st.randoms())
 def test_ace_equals_the_oracle_in_every_order(case, bins, random):
     _, scores, hits = case
-    found = mass_groups(scores.tolist(), hits.tolist(), bins)
-    close(cal.ace(scores, hits, bins=bins), error_of(found, "l1", None))
-    close(cal.ace(scores, hits, bins=bins, norm="max", half="under"), error_of(found, "max", "under"))
+    found = naive.mass_groups(scores.tolist(), hits.tolist(), bins)
+    close(cal.ace(scores, hits, bins=bins), naive.error_of(found, "l1", None))
+    close(cal.ace(scores, hits, bins=bins, norm="max", half="under"), naive.error_of(found, "max", "under"))
     order = list(range(scores.size))
     random.shuffle(order)
     assert cal.ace(scores[order], hits[order], bins=bins) == cal.ace(scores, hits, bins=bins)
@@ -155,7 +105,7 @@ def test_brier_and_nll_equal_the_oracle(case, cap):
     _, scores, hits = case
     exact = sum((Fraction(float(p)) - int(y)) ** 2 for p, y in zip(scores, hits, strict=True)) / scores.size
     close(cal.brier(scores, hits), float(exact))
-    close(cal.nll(scores, hits, cap=cap), loss_of(scores, hits, cap))
+    close(cal.nll(scores, hits, cap=cap), naive.loss_of(scores, hits, cap))
 
 
 @settings(max_examples=100, deadline=None)
@@ -172,7 +122,7 @@ def test_the_parts_of_the_brier_score_add_up(case, bins, closed):
     if bins is None:
         assert parts.within_variance == parts.within_covariance == 0
     else:
-        found = groups(scores, hits, bins, closed, dtype)
+        found = naive.bins_of(scores, hits, bins, closed, dtype)
     resolution = reliability = Fraction(0)
     for group in found.values():
         p, y = sum(a for a, _ in group) / len(group), Fraction(sum(b for _, b in group), len(group))
@@ -232,7 +182,9 @@ def test_marginal_ece_equals_the_oracle(data):
     P = sp.csr_matrix((dense[rows, columns], (rows, columns)), shape=dense.shape)
     bins, closed = data.draw(st.sampled_from([1, 4, 10])), data.draw(st.sampled_from(CLOSED))
     full = np.where(stored, dense, dtype(0))
-    want = [error_of(groups(full[:, l], truth[:, l], bins, closed, dtype), "l1", None) for l in range(n_labels)]
+    want = [
+        naive.error_of(naive.bins_of(full[:, l], truth[:, l], bins, closed, dtype), "l1", None) for l in range(n_labels)
+    ]
     close(cal.marginal_ece(P, truth, bins, closed=closed), math.fsum(want))
     close(cal.marginal_ece(full, sp.csr_array(truth), bins, "mean", closed), math.fsum(want) / n_labels)
 

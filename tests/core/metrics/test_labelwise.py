@@ -11,50 +11,16 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from benchmarks import labelwise as benchmark
 from benchmarks.metrics import make_case
+from tests import naive
 from tests.naive import as_matrices, small_rankings
 from tests.refused import refused
 from xcrepro.core.data.registry import BINS
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.metrics import labelwise, registry
+from xcrepro.core.metrics import labelwise
 from xcrepro.core.metrics.ranking import values
 
 KS = (1, 2, 3, 5)
 m = xc.metrics
-
-
-# ---------------------------------------------------------------- the slow oracle: sets of rows, one label after the other
-
-
-def per_label(truth, rows, k, n_labels):
-    """(tp, predicted, true) of each label, from the definition."""
-    found = []
-    for label in range(n_labels):
-        said = {i for i, row in enumerate(rows) if label in row[:k]}
-        is_so = {i for i, labels in enumerate(truth) if label in labels}
-        found.append((len(said & is_so), len(said), len(is_so)))
-    return found
-
-
-def naive_macro(truth, rows, k, n_labels, value, over="all", labels=None):
-    counts = enumerate(per_label(truth, rows, k, n_labels))
-    chosen = [c for label, c in counts if (over == "all" or c[2]) and (labels is None or label in labels)]
-    return sum(value(*c) for c in chosen) / len(chosen) if chosen else None
-
-
-def precision(tp, predicted, true):
-    return tp / predicted if predicted else 0.0
-
-
-def recall(tp, predicted, true):
-    return tp / true if true else 0.0
-
-
-def f_beta(beta):
-    def value(tp, predicted, true):
-        p, r = precision(tp, predicted, true), recall(tp, predicted, true)
-        return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
-
-    return value
 
 
 @settings(max_examples=150, deadline=None)
@@ -63,12 +29,12 @@ def test_macro_averages_equal_their_oracle(case, over, beta):
     n_labels, truth, rows = case
     Y, top = as_matrices(n_labels, truth, rows)
     for metric, value in (
-        (m.macro_precision, precision),
-        (m.macro_recall, recall),
-        (m.macro_f1, f_beta(1.0)),
-        (lambda *a, **k: m.macro_f_beta(*a, beta=beta, **k), f_beta(beta)),
+        (m.macro_precision, naive.label_precision),
+        (m.macro_recall, naive.label_recall),
+        (m.macro_f1, naive.label_f(1.0)),
+        (lambda *a, **k: m.macro_f_beta(*a, beta=beta, **k), naive.label_f(beta)),
     ):
-        want = [naive_macro(truth, rows, k, n_labels, value, over) or 0.0 for k in KS]
+        want = [naive.macro(truth, rows, k, n_labels, value, over) or 0.0 for k in KS]
         np.testing.assert_allclose(metric(Y, top, KS, over=over), want, rtol=1e-12)
 
 
@@ -80,7 +46,7 @@ def test_counts_equal_their_oracle_and_are_ints(case, data):
     counts = m.confusion(*as_matrices(n_labels, truth, rows), ks)
     for i, k in enumerate(ks):
         got = np.stack([counts.tp[i], counts.predicted[i], counts.true], axis=1)
-        assert got.tolist() == [list(c) for c in per_label(truth, rows, k, n_labels)]
+        assert got.tolist() == [list(c) for c in naive.per_label(truth, rows, k, n_labels)]
     assert {a.dtype for a in (counts.tp, counts.predicted, counts.true)} == {np.dtype(np.int64)}
     assert (counts.n_rows, counts.n_labels, counts.ks.tolist()) == (len(truth), n_labels, list(ks))
 
@@ -98,7 +64,7 @@ def test_binned_macro_f1_equals_its_oracle(case, over, data):
     for place, row in enumerate(table.itertuples()):
         low, high = bounds[place // len(KS)], bounds[place // len(KS) + 1]
         labels = {label for label, count in enumerate(trained) if low <= count < high}
-        want = naive_macro(truth, rows, row.k, n_labels, f_beta(1.0), over, labels)
+        want = naive.macro(truth, rows, row.k, n_labels, naive.label_f(1.0), over, labels)
         assert row.value == pytest.approx(np.nan if want is None else want, rel=1e-12, nan_ok=True)
         assert want is not None or row.labels == 0
 
@@ -118,11 +84,6 @@ def test_blocks_stream_and_counts_add_up_to_the_same_bits(case, size):
         for name in ("tp", "predicted", "true", "ks"):
             assert getattr(other, name).tobytes() == getattr(whole, name).tobytes()
         assert other.n_rows == whole.n_rows
-    names = registry.names("labels", "truths", "bins")
-    trained = np.arange(n_labels)
-    tables = [xc.evaluate(*given, KS, label_counts=trained, metrics=names) for given in ((Y, top), (iter(parts), None))]
-    assert tables[0].value.to_numpy().tobytes() == tables[1].value.to_numpy().tobytes()
-    assert tables[0].metric.tolist() == tables[1].metric.tolist()
 
 
 # ---------------------------------------------------------------- edges
@@ -375,15 +336,6 @@ def large():
 def binary(top, k, shape):
     ids = np.sort(top.ids[:, :k], axis=1)
     return sp.csr_matrix((np.ones(ids.size, np.float32), ids.ravel(), np.arange(0, ids.size + 1, k)), shape)
-
-
-def test_same_bits_with_any_number_of_threads(large, monkeypatch):
-    Y, top = large
-    results = set()
-    for threads in ("1", "2", "5"):
-        monkeypatch.setenv("XCREPRO_THREADS", threads)
-        results.add(xc.evaluate(Y, top, label_counts=np.arange(Y.shape[1])).value.to_numpy().tobytes())
-    assert len(results) == 1
 
 
 def test_scikit_learn_agrees(large):

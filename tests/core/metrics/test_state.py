@@ -1,76 +1,19 @@
-"""One mergeable state: the same bits for any cutting, order, tree of merges, threads and processes."""
+"""One mergeable state: what it takes and refuses, its file, its intervals. test_properties has that its bits never change."""
 
 from __future__ import annotations
 
-import itertools
 import json
-import multiprocessing
-import pickle
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import xcrepro as xc
-from tests import naive
+from tests.core.metrics.test_properties import EVERYTHING, N_LABELS, bits, empty, rows
 from tests.refused import damaged, refused
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.folds.rows import poisson_weights
 from xcrepro.core.metrics import registry, sealed, state
-
-N_LABELS = 40
-EVERYTHING = [*registry.METRICS]
-SCORES = {
-    "spread": lambda rng, shape: rng.random(shape),
-    "equal": lambda rng, shape: np.full(shape, 0.3),
-    "one cell": lambda rng, shape: 0.5 + rng.integers(0, 9, shape) * 2.0**-24,
-    "subnormal": lambda rng, shape: rng.integers(0, 5, shape) * 1e-45,
-    "0 and 1": lambda rng, shape: rng.integers(0, 2, shape).astype(float),
-}
-
-
-def rows(seed: int, n: int = 60, scores: str = "spread", k: int = 5):
-    """Truth, predictions with probabilities and absent places, weights, train counts, complete counts."""
-    rng = np.random.default_rng(seed)
-    Y = sp.csr_matrix(rng.random((n, N_LABELS)) < 0.1)
-    said = SCORES[scores](rng, (n, N_LABELS)).astype(np.float32)
-    said[rng.random(said.shape) < 0.3] = -np.inf
-    top = xc.TopK.from_scores(said, k)
-    return Y, top, 1 + 20 * rng.random(N_LABELS), rng.integers(0, 1200, N_LABELS), np.diff(Y.indptr) + 1.5
-
-
-def empty(w, counts, metrics=None, ks=(1, 3, 5), **options) -> xc.State:
-    return xc.State(ks, EVERYTHING if metrics is None else metrics, w, counts, **options)
-
-
-def bits(found: xc.State, tmp_path) -> tuple[bytes, bytes]:
-    found.save(tmp_path / "state.npz")
-    return found.compute()["value"].to_numpy().tobytes(), (tmp_path / "state.npz").read_bytes()
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**31), kind=st.sampled_from([*SCORES]))
-def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, tmp_path_factory):
-    tmp_path = tmp_path_factory.mktemp("state")
-    Y, top, w, counts, n_relevant = rows(seed, scores=kind)
-    rng = np.random.default_rng(seed)
-    whole = empty(w, counts).update(Y, top, 0, n_relevant)
-    cuts = [0, *np.sort(rng.integers(0, 61, rng.integers(0, 9))).tolist(), 60]
-    parts = []
-    for low, high in itertools.pairwise(cuts):
-        some = slice(low, high)
-        target = parts[0] if parts and rng.random() < 0.3 else empty(w, counts)
-        target.update(Y[some], top.rows(some), low, n_relevant[some])
-        parts += [target] if target not in parts else []
-    while len(parts) > 1:
-        one = parts.pop(int(rng.integers(len(parts))))
-        parts[int(rng.integers(len(parts)))].merge(one)
-    assert bits(parts[0], tmp_path) == bits(whole, tmp_path)
-    again = xc.State.load(tmp_path / "state.npz")
-    assert bits(again, tmp_path) == bits(whole, tmp_path)
 
 
 def test_it_is_what_evaluate_and_calibration_table_give():
@@ -81,57 +24,6 @@ def test_it_is_what_evaluate_and_calibration_table_give():
     found = xc.State((1, 5), names).update(Y, top).compute()
     assert found.equals(xc.metrics.calibration_table(Y, top, (1, 5)))
     assert found.equals(xc.evaluate(Y, top, (1, 5), metrics=names))
-
-
-def test_the_oracles_agree_on_the_streamed_result():
-    Y, top, w, *_ = rows(2)
-    truth = [set(Y[i].indices.tolist()) for i in range(60)]
-    ranking = [[label for label in row if label >= 0] for row in top.ids.tolist()]
-    found = xc.State((3,), ["P", "nDCG", "AP", "PSP", "macro-F1", "coverage"], w)
-    for low in (40, 0, 20):
-        found.update(Y[low : low + 20], top.rows(slice(low, low + 20)), low)
-    want = [
-        naive.precision(truth, ranking, 3),
-        naive.ndcg(truth, ranking, 3),
-        naive.average_precision(truth, ranking, 3),
-        naive.psp(truth, ranking, 3, w),
-    ]
-    assert found.compute()["value"][:4].tolist() == pytest.approx(want, abs=1e-13)
-
-
-def _block(low: int) -> xc.State:
-    Y, top, w, counts, n_relevant = rows(3)
-    some = slice(low, low + 15)
-    return empty(w, counts).update(Y[some], top.rows(some), low, n_relevant[some])
-
-
-def test_states_of_other_processes_merge_to_the_same_bits(tmp_path):
-    Y, top, w, counts, n_relevant = rows(3)
-    whole = empty(w, counts).update(Y, top, 0, n_relevant)
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-        parts = [*pool.map(_block, [45, 0, 30, 15])]
-    merged = empty(w, counts)
-    for part in parts:
-        merged.merge(part)
-    assert bits(merged, tmp_path) == bits(whole, tmp_path)
-
-
-@pytest.mark.parametrize("threads", ["1", "2", "5"])
-def test_any_number_of_threads(threads, monkeypatch):
-    Y, top, w, counts, n_relevant = (np.vstack([part] * 700) if i == -1 else part for i, part in enumerate(rows(4, 60)))
-    Y, n_relevant = sp.vstack([Y] * 700).tocsr(), np.tile(n_relevant, 700)
-    top = xc.TopK(np.tile(top.ids, (700, 1)), np.tile(top.scores, (700, 1)), N_LABELS)
-    monkeypatch.setenv("XCREPRO_THREADS", "1")
-    metrics = [name for name in EVERYTHING if name != "coverage (reachable)"]
-    want = empty(w, counts, metrics).update(Y, top, 0, n_relevant).compute()
-    monkeypatch.setenv("XCREPRO_THREADS", threads)
-    assert empty(w, counts, metrics).update(Y, top, 0, n_relevant).compute().equals(want)
-
-
-def test_pickle_keeps_it_whole(tmp_path):
-    Y, top, w, counts, n_relevant = rows(5)
-    found = empty(w, counts).update(Y, top, 7, n_relevant)
-    assert bits(pickle.loads(pickle.dumps(found)), tmp_path) == bits(found, tmp_path)
 
 
 # ---------------------------------------------------------------- names

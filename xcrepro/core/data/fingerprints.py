@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -183,7 +184,11 @@ def _own(truth: Truth, mark: str, ds: Dataset) -> Recognised | None:
         raise ArgumentError("dataset", "must be a Dataset", type(ds).__name__, "xc.load and xc.twin give one")
     for part, Y in _parts(ds).items():
         if Y.shape == (truth.n_rows, truth.n_labels) and fingerprint(Y) == mark:
-            return _twin(ds.name, ds.entry, part, mark) if isinstance(ds, Twin) else _real(ds, part, mark)
+            return (
+                _twin(ds.name, cast("registry.Entry", ds.entry), part, mark)
+                if isinstance(ds, Twin)
+                else _real(ds, part, mark)
+            )
     return None
 
 
@@ -246,7 +251,7 @@ def twins(most_points: int = MOST_POINTS) -> Iterator[KnownTwin]:
     """Draw the twins that belong on record, or the smaller ones of these."""
     for entry in registry.package().values():
         for scale in SCALES if entry.n_train and entry.n_test and entry.n_labels else ():
-            if entry.n_train * scale > most_points:
+            if (entry.n_train or 0) * scale > most_points:
                 continue
             try:
                 ds = twin(entry.name, scale)
@@ -301,7 +306,8 @@ def _table(path: Path, stamp: int) -> tuple[Known, ...]:
         if reader.fieldnames != [f.name for f in fields(Known)]:
             raise DataError(path, f"columns {reader.fieldnames}", ", ".join(f.name for f in fields(Known)), line=1)
         numbers = ("points", "labels", "pairs")
-        return tuple(Known(**{k: int(v) if k in numbers else v for k, v in row.items()}) for row in reader)
+        rows: Iterator[dict[str, Any]] = ({k: int(v) if k in numbers else v for k, v in row.items()} for row in reader)
+        return tuple(Known(**row) for row in rows)
 
 
 def _digest(*arrays: np.ndarray) -> str:

@@ -174,12 +174,13 @@ def load(
         if given is not None:
             rule = "must be None but for the datasets that come with the package"
             raise ArgumentError(argument, rule, given, f"these are {', '.join(registry.committed_names())}")
+    number = int(split)  # only splits of what comes with the package have names
     folder = Path(path).expanduser() if path is not None else _available_folder(entry)
     if folder is None:
         folder = _home(entry)
-        train, test, differences = _fetch(entry, split=split, source=source, force=False, progress=progress)
+        train, test, differences = _fetch(entry, split=number, source=source, force=False, progress=progress)
     else:
-        train, test = _read(folder, _find_named(entry, folder, archived=path is None), split)
+        train, test = _read(folder, _find_named(entry, folder, archived=path is None), number)
         differences = _check_published(entry, source, folder, train, test)
     if check is False and entry.published[entry.source].keys() > {"printed_name"}:
         notes += ("not compared with what is printed (check=False)",)
@@ -345,17 +346,17 @@ def compare(train: Split, test: Split, dataset: str | Entry, source: str | None 
     entry = registry.get(dataset) if isinstance(dataset, str) else dataset
     row, found = entry.published[entry.resolve_source(source)], statistics(train, test)
     compared = [
-        Comparison(number, row[number], found[number], row[number] == found[number])
+        Comparison(number, row[number], value, row[number] == value)
         for number in ("n_train", "n_test", "n_features", "n_labels")
-        if number in row and found[number] is not None
+        if number in row and (value := found[number]) is not None
     ]
     basis = row.get("points_per_label_basis")
     for number in registry.AVERAGES:
         if number in row:
-            low, high = entry.interval(number, source)
+            low, high = entry.interval(number, source) or (row[number], row[number])
             slack = (high - low) * (basis == "neither") + 1e-9
             bases = (basis,) if basis in ("train", "all") else ("train", "all", "test")
-            values = [found[f"{number}_{b}"] for b in bases if f"{number}_{b}" in found]
+            values = [value for b in bases if (value := found.get(f"{number}_{b}")) is not None]
             best = min(values, key=lambda value: abs(value - row[number]))
             compared.append(Comparison(number, row[number], best, low - slack <= best <= high + slack))
     return compared
@@ -372,9 +373,8 @@ def _entry_of(name: str, path: str | os.PathLike | None) -> tuple[Entry, tuple[s
         if not entry.is_called(name):
             raise ArgumentError("name", f"must be {entry.name!r}, as {file} says", repr(name))
         return entry, ()
-    entry = registry.get(name) if path is None else registry.find(name)
-    if entry is not None:
-        return entry, ()
+    if listed := registry.get(name) if path is None else registry.find(name):
+        return listed, ()
     entry = registry.unlisted(name)
     close = registry.nearest_names(name, cutoff=0.8)
     hint = f"; did you mean {close}?" if close else ""
@@ -436,7 +436,7 @@ def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
     from xcrepro.core.data.names import read_label_names
 
     promised = entry.label_names is not None
-    if promised:
+    if entry.label_names is not None:
         places = [home / entry.label_names for home in (entry.folder, folder) if home]
     else:
         places = [folder / name for name in LABEL_FILES]
@@ -628,7 +628,9 @@ def _excluded(entry: Entry, folder: Path, test: Split) -> tuple[np.ndarray, np.n
     from xcrepro.core.data import splits
 
     path = next(iter(_find_named(entry, folder, archived=True).values())).parent / FILTER
-    rows, labels = splits.read_filter(path, shape=test.Y.shape) if path.is_file() else ((), ())
+    if not path.is_file():
+        return None
+    rows, labels = splits.read_filter(path, shape=test.Y.shape)
     return (rows, labels) if len(rows) else None
 
 
@@ -676,7 +678,7 @@ def _same_widths(files: dict[str, Path], train: Split, part: str, other: Split) 
         one, two = getattr(train, matrix), getattr(other, matrix)
         if one is None or two is None or one.shape[1] == two.shape[1]:
             continue
-        mine, theirs = (files.get(role, files.get(f"{role}_{matrix}")) for role in (part, "train"))
+        mine, theirs = (files.get(role) or files[f"{role}_{matrix}"] for role in (part, "train"))
         expected = f"{one.shape[1]:,}, as in {theirs.name}"
         do = "All points must come from the same release"
         raise DataError(mine, f"{two.shape[1]:,} {what}", expected, do=do)

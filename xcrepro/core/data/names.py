@@ -197,14 +197,15 @@ def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
         return LabelNames(tuple(whole))
     if isinstance(whole, dict) and not ({"title", "uid"} & set(whole) and len(lines) == 1):
         return _mapping(path, whole)
-    names, codes = [], []
+    names: list[str] = []
+    codes = []
     for number, text in enumerate(lines, 1):
         entry = json_of(text)
         if not isinstance(entry, dict) or not isinstance(entry.get("title", entry.get("name")), str):
             if number == 1:
                 return None  # a name may begin with a bracket
             raise DataError(path, shown(text), "a JSON object with a 'title'", line=number)
-        names.append(entry.get("title", entry.get("name")))
+        names.append(entry["title"] if "title" in entry else entry["name"])
         codes.append(entry.get("uid"))
     return LabelNames(tuple(names), codes_of(codes))
 
@@ -240,7 +241,7 @@ def _columns(lines: list[str]) -> LabelNames | None:
         found = [re.fullmatch(f"{code}{separator}(.*)", text, re.DOTALL) for text in lines]
         if not lines or not all(found):
             continue
-        pairs = [(match[1], match[2]) for match in found]
+        pairs = [(match[1], match[2]) for match in found if match]
         if code != r"(\d{1,18})":
             codes = tuple(code for code, _ in pairs)
             # Annif writes a notation as a third column.

@@ -120,7 +120,7 @@ def load(
     Y = found.Y[which]
     kept = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
     Y, texts = Y[:, kept], {name: values[which] for name, values in found.texts.items()}
-    label_names = tuple(found.names[label] for label in kept)
+    label_names = tuple(found.names[label] for label in kept.tolist())
     if home.texts:
         counts, all_words = _features(home, fields, texts)
         words = _vocabulary(counts[rows["train"]], all_words, MIN_RECORDS[entry.name])
@@ -137,7 +137,7 @@ def load(
         )
         for part, of in rows.items()
     }
-    notes = ()
+    notes: tuple[str, ...] = ()
     if n < total:
         dropped = len(found.names) - len(kept)
         entry = replace(entry, printed_name=f"{entry.printed_name}, {n:,} of {total:,} {home.what}")
@@ -156,10 +156,12 @@ def load(
         entry=entry,
         notes=notes,
         label_names=label_names,
-        label_codes=tuple(found.codes[label] for label in kept) if found.codes else (),
+        label_codes=tuple(found.codes[label] for label in kept.tolist()) if found.codes else (),
         label_features=weighed(_columns(*_counted(label_names), words), rare),
         words=words,
-        **{part: of for part, of in parts.items() if part != "validation" or of.Y.shape[0]},
+        train=parts["train"],
+        test=parts["test"],
+        validation=parts["validation"] if "validation" in parts and parts["validation"].Y.shape[0] else None,
     )
 
 
@@ -169,7 +171,7 @@ def _column(entry: Entry, home: Home, split: int | str) -> int:
         if split not in home.splits:
             named = f" or {', '.join(map(repr, home.splits))}" if home.splits else ""
             raise ArgumentError(
-                "split", f"must be from 0 to {entry.splits - 1}{named} for {entry.printed_name}", repr(split)
+                "split", f"must be from 0 to {(entry.splits or 1) - 1}{named} for {entry.printed_name}", repr(split)
             )
         return home.splits[split]
     return split
@@ -262,7 +264,8 @@ def _whole_files(home: Home, folder: Path) -> dict[str, Path]:
     paths = {name: folder / f"{name}.gz" for name in home.files}
     if missing := [str(path) for path in (folder / SUMS, *paths.values()) if not path.is_file()]:
         raise DataMissing(f"{', '.join(missing)}: no such file. {again}")
-    sums = dict(reversed(line.split(maxsplit=1)) for _, line in text_lines(folder / SUMS) if line)
+    pairs = (line.split(maxsplit=1) for _, line in text_lines(folder / SUMS) if line)
+    sums = {name: digest for digest, name in pairs}
     for name, path in paths.items():
         try:
             with open_source(path) as stream:
@@ -295,8 +298,8 @@ def build_tib(room: Path, records: str | os.PathLike, subjects: str | os.PathLik
             raise DataError(records, f"{shown(text)} ({error!r})", expected, line=line) from None
     counts, all_words = _counted(found)
     words = _vocabulary(counts, all_words, MIN_RECORDS["tib"])
-    row, label = np.array(pairs, np.int64).reshape(-1, 2).T
-    Y = csr_matrix((np.ones(len(pairs), np.float32), (row, label)), (len(found), len(gnd)))
+    places = np.array(pairs, np.int64).reshape(-1, 2).T
+    Y = csr_matrix((np.ones(len(pairs), np.float32), (places[0], places[1])), (len(found), len(gnd)))
     write_xc(room / "tib.txt", _columns(counts, all_words, words), Y)
     plain = {"tib.txt": (room / "tib.txt").read_bytes()}
     names = [f"<{number}>\t{name}" for number, name in zip(gnd, _shown_names(gnd), strict=True)]

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import BinaryIO
+from io import BufferedIOBase
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def long_line(path: str | os.PathLike, line: int) -> DataError:
 class Blocks:
     """Consecutive blocks of whole lines, handed out in order to whichever thread asks."""
 
-    def __init__(self, stream: BinaryIO, block_bytes: int, begun: bytes = b"") -> None:
+    def __init__(self, stream: BufferedIOBase, block_bytes: int, begun: bytes = b"") -> None:
         self.stream, self.block_bytes = stream, block_bytes
         self.lock = threading.Lock()
         self.taken = 0
@@ -137,7 +138,7 @@ class Blocks:
 
 
 def read_rows(
-    path: str | os.PathLike, stream: BinaryIO, layout: Layout, *, threads: int = 1, **behind: bytes | int
+    path: str | os.PathLike, stream: BufferedIOBase, layout: Layout, *, threads: int = 1, **behind: Any
 ) -> Joined:
     """Parse the rest of ``stream``; arguments as for :func:`stream_pieces`."""
     pieces = list(stream_pieces(path, stream, layout, threads=threads, **behind))
@@ -146,7 +147,7 @@ def read_rows(
 
 def stream_pieces(
     path: str | os.PathLike,
-    stream: BinaryIO,
+    stream: BufferedIOBase,
     layout: Layout,
     *,
     begun: bytes = b"",
@@ -292,16 +293,17 @@ def parse_piece(buffer: bytearray, end: int, layout: Layout, room: Room) -> Piec
     if out[parse.ODD]:
         faults += _odd_values(buffer, room.odd[: out[parse.ODD]], piece)
     if layout.ones and n_entries and piece.values.min() < 0:
-        at = int(np.flatnonzero(piece.values < 0)[0])
-        found = f"{piece.values[at]:g} for label {piece.ids[at] + layout.first_id}"
-        faults.append(Fault(_line(buffer, _row(piece.lens, at)), found, "1, or another value above 0"))
+        low = int(np.flatnonzero(piece.values < 0)[0])
+        found = f"{piece.values[low]:g} for label {piece.ids[low] + layout.first_id}"
+        faults.append(Fault(_line(buffer, _row(piece.lens, low)), found, "1, or another value above 0"))
     if piece.unsorted_rows:
         piece.unsorted_line = _line(buffer, int(out[parse.UNSORTED_ROW]))
-        for lens, ids, values, name, first in (
+        parts: tuple[tuple[np.ndarray, np.ndarray, np.ndarray | None, str, int], ...] = (
             (piece.label_lens, piece.labels, None, "label", layout.first_label),
             (piece.lens, piece.ids, piece.values, "label" if layout.ones else "id", layout.first_id),
-        ):
-            if (at := sort_rows(lens, ids, values)) is not None:
+        )
+        for lens, ids, beside, name, first in parts:
+            if (at := sort_rows(lens, ids, beside)) is not None:
                 row = _row(lens, at)
                 found = f"{name} {ids[at] + first} twice"
                 faults.append(Fault(_line(buffer, row), found, "each id once in a row", "Remove one of the two"))

@@ -29,7 +29,8 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import BinaryIO
+from io import BufferedIOBase
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -326,14 +327,14 @@ class Start:
     widths: list[int]
     n_rows: int | None
     line: int
-    behind: dict[str, bytes | int]
+    behind: dict[str, Any]
 
     def wrong_rows(self, path: str | os.PathLike, found: str, do: str) -> DataError:
         """The error for another number of rows."""
         return DataError(path, found, f"{self.n_rows} (the header in line {self.line})", do=do)
 
 
-def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None], **layout: int) -> Start:
+def begin(path: str | os.PathLike, stream: BufferedIOBase, given: dict[str, int | None], **layout: int) -> Start:
     """Read the header, or find none; ``given`` are the caller's "features" and "labels", or "columns", or None."""
     names = ("features", "labels") if len(given) == 2 else ("columns",)
     line, text = _first_line(path, stream)
@@ -346,13 +347,14 @@ def begin(path: str | os.PathLike, stream: BinaryIO, given: dict[str, int | None
         widths = [_widened(*wanted, width) for wanted, width in zip(given.items(), said, strict=True)]
         text, before = b"", line
     elif None not in given.values():
-        n_rows, widths, before = None, [*given.values()], line - 1
+        n_rows, widths, before = None, [width for width in given.values() if width is not None], line - 1
     else:
         expected = f"a header '{'points' if len(given) == 2 else 'rows'} {' '.join(names)}'"
         raise _no_header(path, text, line, expected, old=len(given) == 2)
     origin = "header or argument says" if any(width is not None for width in given.values()) else "the header says"
     behind = {"begun": text, "lines_before": before}
-    return Start(Layout(*widths, origin=origin, **layout), widths, n_rows, line, behind)
+    made = Layout(*widths, **layout | {"origin": origin})  # type: ignore[arg-type]
+    return Start(made, widths, n_rows, line, behind)
 
 
 def sorted_csr(data: np.ndarray | None, ids: np.ndarray, indptr: np.ndarray, width: int) -> csr_matrix:
@@ -366,7 +368,7 @@ def sorted_csr(data: np.ndarray | None, ids: np.ndarray, indptr: np.ndarray, wid
     return matrix
 
 
-def _first_line(path: str | os.PathLike, stream: BinaryIO) -> tuple[int, bytes]:
+def _first_line(path: str | os.PathLike, stream: BufferedIOBase) -> tuple[int, bytes]:
     """The first line that is no comment: (its number, its first _HEADER_BYTES)."""
     line = 0
     while text := stream.readline(_HEADER_BYTES):
@@ -381,7 +383,7 @@ def _first_line(path: str | os.PathLike, stream: BinaryIO) -> tuple[int, bytes]:
     raise DataError(path, "nothing but comments" if line else "an empty file", "a header and data")
 
 
-def header_size(path: str | os.PathLike, stream: BinaryIO) -> int:
+def header_size(path: str | os.PathLike, stream: BufferedIOBase) -> int:
     """How many whole numbers the first line that is no comment has, 2 or 3; 0 where it is no header."""
     text = _first_line(path, stream)[1]
     return next((count for count in (2, 3) if _whole_numbers(text, count) is not None), 0)
@@ -497,8 +499,9 @@ def clean_csr(path: str | os.PathLike, matrix: csr_matrix, argument: str, width:
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             raise DataError(path, f"{what} {matrix.data[at]} in row {row_of(indptr, at)} (rows from 0)", expected)
-    if not matrix.has_canonical_format and (at := sort_rows(np.diff(indptr), ids, values)) is not None:
-        raise DataError(path, f"id {ids[at]} twice in row {row_of(indptr, at)} (rows from 0)", "each id once in a row")
+    if not matrix.has_canonical_format and (twice := sort_rows(np.diff(indptr), ids, values)) is not None:
+        row = row_of(indptr, twice)
+        raise DataError(path, f"id {ids[twice]} twice in row {row} (rows from 0)", "each id once in a row")
     return sorted_csr(values, ids, indptr, width)
 
 

@@ -308,7 +308,7 @@ def names(source: str | None = None, *, proprietary: bool = False) -> list[str]:
         tables = sorted({table for entry in entries.values() for table in entry.published if entry.row(table)})
         do = f"there are {', '.join(map(repr, tables))}"
         raise ArgumentError("source", "must be a table of datasets", repr(source), do)
-    return sorted(found, key=lambda name: entries[name].row(source))
+    return sorted(found, key=lambda name: entries[name].row(source) or 0)
 
 
 def get(name: str) -> Entry:
@@ -348,8 +348,8 @@ def get(name: str) -> Entry:
     readers = _readers()
     if plain in readers:
         return read(readers[plain])
-    for path in readers.values():
-        if (entry := read(path)).is_called(name):
+    for file in readers.values():
+        if (entry := read(file)).is_called(name):
             return entry
     hint = f"did you mean {close}? " if (close := nearest_names(name)) else ""
     do = f"{hint}xcrepro.core.data.registry.names() lists them; help(xcrepro.core.data.registry) says how to add one"
@@ -504,7 +504,9 @@ def _whole(least: int) -> _Rule:
 
 
 def _number(test: Callable[[Decimal], bool], words: str) -> _Rule:
-    return _Rule(words, lambda v: type(v) in (int, Decimal) and _is_float(v) and test(Decimal(v)))
+    return _Rule(
+        words, lambda v: isinstance(v, int | Decimal) and type(v) is not bool and _is_float(v) and test(Decimal(v))
+    )
 
 
 def _is_float(value: int | Decimal) -> bool:
@@ -642,7 +644,7 @@ def _entry(table: dict, folder: Path | None) -> Entry:
         aliases=tuple(table.get("aliases", ())),
         folder=folder,
         twin=TwinShape(**_plain_numbers(table.get("twin", {}))),
-        **{number: first.get(number) for number in (*COUNTS, *AVERAGES, "points_per_label_basis")},
+        **{number: first.get(number) for number in (*COUNTS, *AVERAGES, "points_per_label_basis")},  # type: ignore[arg-type]
         **{key: table[key] for key in ("note", "licence", "citation", "archive", "files", "label_names", "splits")
            if key in table},
     )  # fmt: skip

@@ -11,7 +11,8 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from io import BufferedIOBase
+from typing import cast
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def require_file(path: str | os.PathLike) -> None:
 
 
 @contextlib.contextmanager
-def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
+def open_source(path: str | os.PathLike) -> Iterator[BufferedIOBase]:
     """The bytes of a file, unpacked: plain, gzip, or a zip archive with one member, as its first bytes say and not its name,
     because browsers and mirrors unpack files and keep their ``.gz``."""
     require_file(path)
@@ -61,7 +62,7 @@ def open_source(path: str | os.PathLike) -> Iterator[BinaryIO]:
                 # A password, or a way of packing that Python does not know.
                 found = f"an archive that cannot be read ({error})"
                 raise DataError(path, found, "a plain zip", do="Unpack it") from None
-            yield member
+            yield cast("BufferedIOBase", member)  # zipfile calls it IO[bytes]
         elif not magic:
             raise DataError(path, "an empty file", "data", do="Was the download or the writing cut short?")
         else:

@@ -9,7 +9,8 @@ import os
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from io import BufferedIOBase
+from typing import cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -149,7 +150,7 @@ def _split(piece: parsing.Piece, rows: int) -> tuple[parsing.Piece, parsing.Piec
 class _Member:
     """An array in an ``.npz``, read from its beginning on, a stretch at a time."""
 
-    def __init__(self, path, member: Callable[[str], BinaryIO], name: str) -> None:
+    def __init__(self, path, member: Callable[[str], BufferedIOBase], name: str) -> None:
         self.path, self.name = path, name
         try:
             self.file = member(f"{name}.npy")
@@ -189,9 +190,9 @@ def _of_npz(path, rows: int, n_columns: int | None):
     with damage(path), contextlib.ExitStack() as opened:
         archive = opened.enter_context(zipfile.ZipFile(path))
 
-        def member(name: str) -> BinaryIO:
+        def member(name: str) -> BufferedIOBase:
             """Closed with the archive, which stays open as long as one of its members."""
-            return opened.enter_context(archive.open(name))
+            return cast("BufferedIOBase", opened.enter_context(archive.open(name)))
 
         if not pair:
             if "format" not in names:
@@ -211,14 +212,14 @@ def _of_npz(path, rows: int, n_columns: int | None):
             raise DataError(path, found, "as many of one as of the other")
         for lo in range(0, streams[0].n_rows, rows):
             hi = min(lo + rows, streams[0].n_rows)
-            found = [stream.rows(lo, hi, n_columns, name == 1) for name, stream in enumerate(streams)]
-            yield tuple(found) if pair else found[0]
+            block = [stream.rows(lo, hi, n_columns, name == 1) for name, stream in enumerate(streams)]
+            yield tuple(block) if pair else block[0]
 
 
 class _Matrix:
     """A CSR matrix in an ``.npz``; the offsets are held, ids and values stream."""
 
-    def __init__(self, path, member: Callable[[str], BinaryIO], prefix: str) -> None:
+    def __init__(self, path, member: Callable[[str], BufferedIOBase], prefix: str) -> None:
         self.path = path
         members = {name: _Member(path, member, prefix + name) for name in ("shape", "indptr", "indices", "data")}
         shape, indptr = members["shape"].whole(), members["indptr"].whole()

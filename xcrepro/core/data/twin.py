@@ -11,6 +11,7 @@ import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -66,6 +67,18 @@ class TwinSplit(Split):
     Y_complete: csr_matrix
     marginals: csr_matrix
     observed_marginals: csr_matrix
+
+
+if TYPE_CHECKING:
+
+    class _Complete(Entry):
+        """An entry whose numbers are known."""
+
+        n_train: int
+        n_test: int
+        n_labels: int
+        avg_points_per_label: float
+        avg_labels_per_point: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,16 +237,16 @@ def expected_observed_counts(name: str, scale: float = 1.0) -> np.ndarray:
     return _expected(entry, entry.twin) * (_train_points(entry, scale) / entry.n_train)
 
 
-def _asked(name: str, scale: float) -> tuple[Entry, float]:
+def _asked(name: str, scale: float) -> tuple[_Complete, float]:
     scale = real_number("scale", scale, above=0, at_most=1, do="1.0 is the published size")
     return _complete(registry.get(name)), scale
 
 
-def _train_points(entry: Entry, scale: float) -> int:
+def _train_points(entry: _Complete, scale: float) -> int:
     return max(100, round(entry.n_train * scale))
 
 
-def _complete(entry: Entry) -> Entry:
+def _complete(entry: Entry) -> _Complete:
     """The entry with labels per point, from points per label where only that is given; an error where too little is."""
     given = [number for number in (*registry.COUNTS, *registry.AVERAGES) if getattr(entry, number) is not None]
     missing = [number for number in ("n_train", "n_test", "n_labels") if number not in given]
@@ -242,13 +255,14 @@ def _complete(entry: Entry) -> Entry:
     if missing:
         do = f"its {registry.FILE} needs {', '.join(missing)} in [expected]"
         raise ArgumentError("name", "must be a dataset whose numbers are known", repr(entry.name), do)
+    known = cast("_Complete", entry)
     if entry.avg_labels_per_point is not None:
-        return entry
-    n_points = entry.n_train + (entry.n_test if entry.points_per_label_basis != "train" else 0)
-    return dataclasses.replace(entry, avg_labels_per_point=entry.avg_points_per_label * entry.n_labels / n_points)
+        return known
+    n_points = known.n_train + (known.n_test if entry.points_per_label_basis != "train" else 0)
+    return dataclasses.replace(known, avg_labels_per_point=known.avg_points_per_label * known.n_labels / n_points)
 
 
-def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
+def _build(entry: _Complete, recipe: TwinShape, scale: float, seed: int) -> Twin:
     n_train, n_test = _train_points(entry, scale), max(50, round(entry.n_test * scale))
     plan = _plan(entry, recipe, n_train, seed)
     points = _points(plan, entry, recipe, n_train, n_test, seed)
@@ -273,7 +287,7 @@ def _build(entry: Entry, recipe: TwinShape, scale: float, seed: int) -> Twin:
         )
         for part in (slice(0, n_train), slice(n_train, None))
     )  # fmt: skip
-    named = {} if parents is None else {"parents": _above(parents, kept)}
+    named: dict[str, Any] = {} if parents is None else {"parents": _above(parents, kept)}
     if entry.group == _WITH_LABEL_FEATURES:
         named |= _label_features(signatures.words[kept], signatures.weights[kept], idf)
     return Twin(
@@ -324,7 +338,7 @@ class _Plan:
     words_per_point: int
 
 
-def _plan(entry: Entry, recipe: TwinShape, n_train: int, seed: int) -> _Plan:
+def _plan(entry: _Complete, recipe: TwinShape, n_train: int, seed: int) -> _Plan:
     expected = _expected(entry, recipe) * (n_train / entry.n_train)
     n_labels = expected.size
     propensity = _propensities(expected, n_train, entry.A, entry.B, recipe.missing)
@@ -355,16 +369,16 @@ def _plan(entry: Entry, recipe: TwinShape, n_train: int, seed: int) -> _Plan:
     )
 
 
-def _expected(entry: Entry, recipe: TwinShape) -> np.ndarray:
+def _expected(entry: _Complete, recipe: TwinShape) -> np.ndarray:
     """Expected observed train counts of the whole data set, falling: float64, with the published labels per point."""
     n_labels = entry.n_labels
-    at, height = [1.0], [recipe.head * entry.n_train]
+    ranked, height = [1.0], [recipe.head * entry.n_train]
     if entry.bins is not None:
         in_bin = np.array([entry.bins[name] for name in reversed(registry.BINS)])
-        at += list(np.cumsum(in_bin)[:3] + 0.5)
+        ranked += list(np.cumsum(in_bin)[:3] + 0.5)
         height += [999.5, 99.5, 9.5]
         n_labels = int(in_bin.sum())
-    at, log_height = np.array([*at, n_labels + 0.5]), arithmetic.log([*height, 1.0])
+    at, log_height = np.array([*ranked, n_labels + 0.5]), arithmetic.log([*height, 1.0])
     total = entry.n_train * entry.avg_labels_per_point
     # Ranks one by one where the curve is steep, then in groups: fits need only sums.
     ranks = np.arange(1, _LONGEST * n_labels + 1, dtype=np.float64)
@@ -418,7 +432,7 @@ class _Points:
     topics: np.ndarray
 
 
-def _points(plan: _Plan, entry: Entry, recipe: TwinShape, n_train: int, n_test: int, seed: int) -> _Points:
+def _points(plan: _Plan, entry: _Complete, recipe: TwinShape, n_train: int, n_test: int, seed: int) -> _Points:
     n, average, n_labels = n_train + n_test, entry.avg_labels_per_point, plan.propensity.size
     chance = _label_numbers(average, recipe.spread * average, n_labels)
     # A comb over the distribution in shuffled order: the numbers of a few points have its mean as well, in either split.
@@ -505,7 +519,7 @@ def _features(
         kernels.write_words(lo, hi, n_train, seed, *text, second, sizes, in_points, idf, indptr, indices, data)
         return in_points
 
-    in_points = sum(threads.over_rows(n, lambda lo, hi: write(lo, hi, False), min_rows=1024))
+    in_points: Any = sum(threads.over_rows(n, lambda lo, hi: write(lo, hi, False), min_rows=1024))
     idf = arithmetic.log(1.0 + n_train / np.maximum(in_points, 1))
     np.cumsum(sizes, out=indptr[1:])
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
@@ -513,7 +527,7 @@ def _features(
     return csr_matrix((data, indices, indptr), shape=(n, plan.n_words)), idf
 
 
-def _label_features(words: np.ndarray, weights: np.ndarray, idf: np.ndarray) -> dict[str, object]:
+def _label_features(words: np.ndarray, weights: np.ndarray, idf: np.ndarray) -> dict[str, Any]:
     """The labels' words as tf-idf rows of unit length, and as text, the telling ones first."""
     value = weights * idf[words]
     value /= np.sqrt((value * value).sum(axis=1, keepdims=True))

@@ -14,7 +14,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import BinaryIO
+from io import BufferedIOBase
 
 import numpy as np
 from scipy.sparse import csr_matrix, save_npz
@@ -136,7 +136,7 @@ def _checked(name: str, matrix) -> csr_matrix:
 
 def _write_text(path: str | os.PathLike, header: str, m: csr_matrix, labels: csr_matrix | None) -> None:
     with atomic_path(path) as part, open(part, "wb") as file:
-        out: BinaryIO = file
+        out: BufferedIOBase = file
         if _suffix(path) == ".gz":
             # No name and no date inside: the same bytes every time.
             out = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6, mtime=0)

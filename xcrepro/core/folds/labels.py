@@ -346,7 +346,8 @@ def _truth_list(block: Block, key_type: type, weights: np.ndarray | None) -> _Li
     first, stop = int(truth.indptr[0]), int(truth.indptr[-1])
     if weights is None:
         return truth.indices[first:stop].astype(key_type), _NO_COUNTS
-    keys, counts = np.empty(stop - first, key_type), np.empty(stop - first, np.int64)
+    keys: np.ndarray = np.empty(stop - first, key_type)
+    counts = np.empty(stop - first, np.int64)
     n = kernel.truth_keys(truth.indptr, truth.indices, weights, keys, counts)
     return keys[:n], counts[:n]
 
@@ -387,7 +388,7 @@ class _Events:
         most = min(int(np.count_nonzero(keys & 1)), self.n_labels)
         labels, predicted, tp = _room_for_hits(most, self.n_events // 2)
         bits = max(0, (self.n_labels - 1).bit_length() - _RANGE_BITS)
-        cells = np.zeros(1 << (bits + self.shift), count_type)
+        cells: np.ndarray = np.zeros(1 << (bits + self.shift), count_type)
         about = self.shift, bits, (self.n_labels >> bits) + 1
         n = kernel.hits_of_list(keys, counts, *about, cells, labels, predicted, tp)
         return labels[:n], predicted[:n], tp[:n]
@@ -417,7 +418,7 @@ class _Events:
 
     def table(self, count_type: type) -> np.ndarray:
         """A count for each label and event."""
-        cells = np.zeros(self.n_labels * self.n_events, count_type)
+        cells: np.ndarray = np.zeros(self.n_labels * self.n_events, count_type)
         for keys, counts in self.lists():
             kernel.add_to_cells(keys, counts, self.shift, self.n_events, cells)
         return cells
@@ -449,7 +450,9 @@ class _Events:
             return lists[0]
         if not any(given.size for _, given in lists):
             return np.concatenate([np.zeros(0, self.key_type), *(keys for keys, _ in lists)]), _NO_COUNTS
-        counts = [given.astype(count_type) if given.size else np.ones(keys.size, count_type) for keys, given in lists]
+        counts: list[np.ndarray] = [
+            given.astype(count_type) if given.size else np.ones(keys.size, count_type) for keys, given in lists
+        ]
         return np.concatenate([keys for keys, _ in lists]), np.concatenate(counts)
 
     def _sort_in(self, count_type: type) -> None:
@@ -464,7 +467,7 @@ class _Events:
             keys, given = self._one_list(self._waiting, count_type)
             order = np.argsort(keys) if given.size else None
             keys, given = (np.sort(keys), given) if order is None else (keys[order], given[order])
-            counts = np.empty(keys.size, count_type)
+            counts: np.ndarray = np.empty(keys.size, count_type)
             n = kernel.add_up(keys, given, counts)
             self._rising = self._merged(self._rising, (keys[:n], counts[:n]), count_type)
         self._waiting = []
@@ -472,7 +475,7 @@ class _Events:
     def _merged(self, one: _List, other: _List, count_type: type) -> _List:
         """Two lists of rising keys as one."""
         keys = np.empty(one[0].size + other[0].size, self.key_type)
-        counts = np.empty(keys.size, count_type)
+        counts: np.ndarray = np.empty(keys.size, count_type)
         given = (array for keys, counts in (one, other) for array in (keys, counts.astype(count_type, copy=False)))
         n = kernel.merge(*given, keys, counts)
         return keys[:n].copy(), counts[:n].copy()

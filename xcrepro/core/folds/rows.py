@@ -84,7 +84,8 @@ class RowSums:
         for totals in threads.over_rows(block.n_rows, part, min_rows=_ROWS_A_THREAD):
             self._sums.add_totals(totals)
         block.all_found()
-        self.n_rows = self.n_rows + (weights.sum(axis=0, dtype=np.int64)[:, None] if self.samples else block.n_rows)
+        drawn = block.n_rows if weights is None else weights.sum(axis=0, dtype=np.int64)[:, None]
+        self.n_rows = self.n_rows + drawn
 
     def values(self, block: Block) -> np.ndarray:
         """What is added up: float64 (n, columns K), by column, then by k rising."""
@@ -174,7 +175,8 @@ def check_n_relevant(n_relevant, n_rows: int) -> np.ndarray:
 def _poisson_bounds() -> np.ndarray:
     """2^64 times the chance that a Poisson variable of mean 1 is at most j, for j = 0, 1, ... until nothing is above."""
     with decimal.localcontext(prec=50):
-        chance, below, bounds = decimal.Decimal(-1).exp(), decimal.Decimal(0), []
+        bounds: list[int] = []
+        chance, below = decimal.Decimal(-1).exp(), decimal.Decimal(0)
         while True:
             below += chance
             bound = int((below * 2**64).to_integral_value())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ class TiedSums:
     @property
     def n_rows(self) -> int:
         """Rows so far."""
-        return self.given.n_rows
+        return int(self.given.n_rows)
 
     def add(self, block: Block) -> None:
         """Fold in a block."""
@@ -72,7 +73,7 @@ class TiedSums:
             last = top.scores[:, -1]
             ends = (top.ids[:, -1] >= 0) & (top.scores[:, -2] == last)
             self.cut += [int((ends & (top.scores[:, k - 1] == last)).sum()) for k in self.ks.tolist()]
-        matrix = truth.to_csr() if tied.size else None
+        matrix: Any = truth.to_csr() if tied.size else None
 
         def part(lo: int, hi: int):
             moved = {order: ExactSums(self.decided.shape) for order in ORDERS}
@@ -97,7 +98,7 @@ class TiedSums:
         """The rows' values as they come, expected, lowest and highest."""
         found, top, truth = [self._each.values(block), self._expected.values(block)], block.stored, block.truth
         for best in (False, True):
-            ids = np.empty(block.ids.shape, np.int32)
+            ids: np.ndarray = np.empty(block.ids.shape, np.int32)
             sets.arrange(truth.indptr, truth.indices, top.ids, top.scores, self._weights, best, 0, len(ids), ids)
             arranged = TopK(ids, top.scores[:, : ids.shape[1]], top.n_labels)
             found.append(self._each.values(Block(truth, arranged, ids.shape[1], None, block.n_relevant)))

@@ -48,8 +48,7 @@ class Entries:
     ) -> None:
         """One pair; ``row`` is a place, ``label`` what the file says; None of what is left out. ``rank`` is a second word on
         the order, which is held to the scores, or taken in their place."""
-        known = None if row is None or label is None else self.index.label(self.path, line, label)
-        if known is None:
+        if row is None or label is None or (known := self.index.label(self.path, line, label)) is None:
             return
         self._add(line, row, known, score, rank)
 
@@ -95,9 +94,10 @@ class Entries:
             do = "Leave the row ids out (--rows, row_ids=) where the file has the rows in order"
             raise DataError(self.path, f"a record with the row id {shown(row)}", "a text or a number", line=line, do=do)
         number = self.index.row(self.path, line, str(row))
-        if number is not None and number in self._seen:
+        if number in self._seen:
             raise DataError(self.path, f"row {shown(row)} again", "one record for each row", line=line)
-        self._seen.add(number)
+        if number is not None:
+            self._seen.add(number)
         return number
 
     def truth(self) -> sparse.csr_matrix:
@@ -197,4 +197,4 @@ def check_finite(top: TopK, format: str) -> None:
 
 def is_finite(value: object) -> bool:
     """A real number, as JSON has it, that float64 can hold; JSON's whole numbers may have any number of digits."""
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+    return isinstance(value, int | float) and type(value) is not bool and abs(value) <= sys.float_info.max

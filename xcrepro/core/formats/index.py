@@ -255,8 +255,8 @@ class Index:
 
     @property
     def _row_texts(self) -> list[str]:
-        if len(self.__dict__.setdefault("_texts", [])) != len(self._rows):
-            self._texts = list(self._rows)
+        if len(self.__dict__.setdefault("_texts", [])) != len(self._rows or ()):
+            self._texts = list(self._rows or ())
         return self._texts
 
     def check_shape(self, n_rows: int, n_labels: int) -> None:

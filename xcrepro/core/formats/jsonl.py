@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from scipy import sparse
 
@@ -74,7 +75,7 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
         row = entries.place(line, n - 1, _row_id(record))
         if "results" in record:
             labels = _list(path, line, record, "results")
-            scores = [label.get("score") if isinstance(label, dict) else None for label in labels]
+            scores: list[Any] = [label.get("score") if isinstance(label, dict) else None for label in labels]
         elif "labels" in record:
             labels = _list(path, line, record, "labels")
             has = "scores" in record
@@ -111,7 +112,7 @@ def _label(path: str | os.PathLike, line: int, label: object, index: Index) -> s
         uri, name = label.get("uri"), label.get("label")
         knows = index.label_names is not None and isinstance(uri, str) and index.label_names.id(uri) is not None
         label = uri if knows or name is None else name
-    if type(label) not in (str, int):
+    if isinstance(label, bool) or not isinstance(label, str | int):
         raise DataError(path, f"the label {shown(label)}", "a whole number or a name", line=line)
     return label
 

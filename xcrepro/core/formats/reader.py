@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -118,7 +118,7 @@ def read(
         For what does not go together.
     """
     files = predictions if isinstance(predictions, Mapping) else formats.model_files(*predictions)
-    how = {"unknown": unknown, "judged_only": judged_only, "by_rank": by_rank, "one_based": one_based}
+    how: dict[str, Any] = {"unknown": unknown, "judged_only": judged_only, "by_rank": by_rank, "one_based": one_based}
     dataset = None if isinstance(truth, str | os.PathLike) or sparse.issparse(truth) else truth
     if dataset is not None and label_names is None and dataset.label_names:
         label_names = LabelNames(tuple(dataset.label_names), tuple(dataset.label_codes or ()))
@@ -128,6 +128,8 @@ def read(
         if judged_only:
             raise ArgumentError("judged_only", "goes with a truth", True)
         model, file = next(iter(files.items()))
+        if isinstance(exclude, str | os.PathLike):
+            exclude = read_filter(exclude)  # the file of scores says how many rows and labels there are
         found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
         Y = sparse.csr_matrix((len(found.tops[model]), found.tops[model].n_labels))
     elif isinstance(truth, str | os.PathLike):

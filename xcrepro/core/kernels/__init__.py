@@ -15,6 +15,7 @@ import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -32,7 +33,8 @@ _OURS = __name__, "xcrepro.models.kernels"
 @functools.cache
 def home() -> Path | None:
     """Where compiled kernels lie: ``$NUMBA_CACHE_DIR``, else the user's cache, else beside them; None: none can be written."""
-    places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
+    given = getattr(numba.config, "CACHE_DIR", "")
+    places = [Path(given)] if given else []
     with contextlib.suppress(RuntimeError):  # a user without a home
         places.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "xcrepro" / "numba")
     for place in (*places, Path(__file__).parent / "__pycache__"):
@@ -47,8 +49,10 @@ def home() -> Path | None:
 def _folder(file: Path) -> Path:
     """That of a kernel file, named by its content, that of those it may import, and by who compiles it, how."""
     parts = sorted({file, *_SHARED})
-    whole = f"{numba.__version__} {numba.config.OPT}".encode() + b"".join(part.read_bytes() for part in parts)
-    return home() / f"{file.stem}-{hashlib.sha256(whole).hexdigest()[:16]}"
+    whole = f"{numba.__version__} {getattr(numba.config, 'OPT', '')}".encode() + b"".join(
+        part.read_bytes() for part in parts
+    )
+    return (home() or Path()) / f"{file.stem}-{hashlib.sha256(whole).hexdigest()[:16]}"
 
 
 class Place:
@@ -110,6 +114,7 @@ def _compiling(function: Callable, options: dict) -> Callable:
 class OnceItPays(CPUDispatcher):
     """A kernel that is interpreted where it is not compiled yet and would take longer to compile than to interpret."""
 
+    _cache: Any
     given = 0  # numbers so far
     unkept = False  # is it known to be missing in the cache?
 
@@ -117,7 +122,7 @@ class OnceItPays(CPUDispatcher):
         """The function to call: where numba has none for arguments of these types, it asks here."""
         self.given += sum(array.size for array in args if isinstance(array, np.ndarray))
         if self.given > interpreted.MOST:
-            return super()._compile_for_args(*args)
+            return super()._compile_for_args(*args)  # type: ignore[misc]
         return self._kept(args) or self.interpreted
 
     def _kept(self, args: tuple) -> Callable | None:
@@ -127,7 +132,7 @@ class OnceItPays(CPUDispatcher):
         with global_compiler_lock:
             self._cache.misses_end = True
             try:
-                return super()._compile_for_args(*args)
+                return super()._compile_for_args(*args)  # type: ignore[misc]
             except _Missing:
                 self.unkept = True
                 return None

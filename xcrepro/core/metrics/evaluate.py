@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xcrepro.core.arguments import one_of, real_number
 from xcrepro.core.errors import ArgumentError
@@ -163,14 +163,14 @@ def evaluate(
             do = "xc.State(..., samples=1000) draws as blocks come"
             raise ArgumentError("interval", "must go with a truth and its predictions", "blocks, or no top", do)
         real_number("interval", interval, above=0, below=1)
-        models = replicates.models_of("top", top) if many else {"": [top]}
+        models = replicates.models_of("top", top) if isinstance(top, Mapping) else {"": [top]}
         options = replicates.Options(inverse_propensity, n_relevant, label_counts)
         how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": []}
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
         return table if many else table.drop(columns="model")
-    options = {"n_relevant": n_relevant, "ties": ties}
-    if not many:
-        return state.of(Y, top, ks, metrics, *about, **options).compute()
+    further: dict[str, Any] = {"n_relevant": n_relevant, "ties": ties}
+    if not isinstance(top, Mapping):
+        return state.of(Y, top, ks, metrics, *about, **further).compute()
     return replicates.by_model(
-        replicates.models_of("top", top), lambda run: state.of(Y, run, ks, metrics, *about, **options).compute()
+        replicates.models_of("top", top), lambda run: state.of(Y, run, ks, metrics, *about, **further).compute()
     )

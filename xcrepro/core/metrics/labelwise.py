@@ -26,7 +26,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -233,7 +233,7 @@ def _check_alone(Y, top) -> None:
 
 def _counted(Y, top, ks) -> LabelCounts:
     rising = np.unique(cut_offs(ks))
-    fold = None
+    fold: Any = None
     for block in blocks(Y, top, int(rising[-1])):
         if fold is not None and fold.n_labels != block.n_labels:
             raise ArgumentError("Y", f"must have {fold.n_labels} labels in every block", block.n_labels)

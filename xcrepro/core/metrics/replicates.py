@@ -13,7 +13,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -45,9 +45,9 @@ _HELD = 2**22  # weights of rows that a thread holds at a time
 class Options:
     """What metrics may need besides truth and predictions."""
 
-    inverse_propensity: object = None
-    n_relevant: object = None
-    label_counts: object = None
+    inverse_propensity: Any = None
+    n_relevant: Any = None
+    label_counts: Any = None
 
 
 class _Drawn:
@@ -97,7 +97,7 @@ class _Labels:
         self._counts, self._truth = options.label_counts, block.truth.to_csr()
 
     def _of(self, weights: np.ndarray) -> dict[str, np.ndarray]:
-        hit, found = self._prepared.count(weights), {}
+        hit, found = self._prepared.count(weights), {}  # type: labelwise.HitLabels, dict[str, np.ndarray]
         for metric in self._metrics:
             if metric.fold == "bins":
                 found |= metric.formula(hit, self._counts)
@@ -255,7 +255,7 @@ class System:
         self._here = whole.values()
         self.names = [*self._here]  # in the caller's order, each bin of the binned macro-F1 a metric of its own
         block = Block(truth, top, int(ks[-1]), n_relevant=options.n_relevant)
-        self._parts = {}
+        self._parts: dict[str, Any] = {}
         for part, folds in _PARTS:
             if own := [metric for metric in metrics if metric.fold in folds]:
                 self._parts |= dict.fromkeys(folds, part(block, ks, own, options))
@@ -278,7 +278,7 @@ class System:
 
     def values(self, times: np.ndarray, names: Sequence[str]) -> np.ndarray:
         """(draws, names, K): the metrics with row i counted ``times[draw, i]`` times."""
-        found = {}
+        found: dict[str, np.ndarray] = {}
         for part in dict.fromkeys(self._parts[self.metric(name).fold] for name in names):
             found |= part.values(times)
         return np.stack([found[name] for name in names], axis=1)
@@ -505,10 +505,10 @@ class Replicates:
     def _with_runs(self) -> tuple[Estimates, np.ndarray, np.ndarray]:
         """How far other test rows and other trainings would move them, and the standard error of each of the two."""
         found, runs, models = self.of_points(), np.array(self._runs), len(self._models)
-        of_runs = self._each_model(self._here, lambda own: own.var(axis=0, ddof=min(1, len(own) - 1)) / len(own))
-        fourth = [each * each / max(n - 1, 1) for each, n in zip(of_runs, runs, strict=True)]
+        each_runs = self._each_model(self._here, lambda own: own.var(axis=0, ddof=min(1, len(own) - 1)) / len(own))
+        squares = [each * each / max(n - 1, 1) for each, n in zip(each_runs, runs, strict=True)]
         of_runs, fourth = (
-            np.stack([*each, *(each[i] + each[j] for i, j in self._pairs)]) for each in (of_runs, fourth)
+            np.stack([*each, *(each[i] + each[j] for i, j in self._pairs)]) for each in (each_runs, squares)
         )
         error = np.where(of_runs > 0, np.sqrt(found.error * found.error + of_runs), found.error)
         level = (1.0 + self._confidence) / 2.0
@@ -517,12 +517,12 @@ class Replicates:
             reach = distributions.student_quantile(degrees, level) * error
             stretch = reach / (distributions.normal_quantile(level) * found.error)
             p = 2.0 * distributions.student(degrees, -np.abs(found.value / error))[models:]
-            ends = [
+            low, high = (
                 np.where(of_runs > 0, found.value + np.where(found.error > 0, (end - found.value) * stretch, far), end)
                 for end, far in ((found.low, -reach), (found.high, reach))
-            ]
+            )
         several = np.array([*(runs > 1), *(max(runs[i], runs[j]) > 1 for i, j in self._pairs)])[:, None, None]
-        return Estimates(found.value, error, *ends, p), found.error, np.where(several, np.sqrt(of_runs), np.nan)
+        return Estimates(found.value, error, low, high, p), found.error, np.where(several, np.sqrt(of_runs), np.nan)
 
     def _columns(self, found: Estimates, parts: Sequence[np.ndarray], at: tuple[int, int, int]) -> list[float]:
         return [float(array[at]) for array in (*found[:4], *(parts if max(self._runs) > 1 else ()))]

@@ -247,18 +247,18 @@ def compare_all(
     replicates = Replicates(Y, models, ks, metrics, about, **how)
     value, _, low, high, p = replicates.of_points(alternative)
     adjusted = p if len(p) == 0 else np.apply_along_axis(holm, 0, p)
-    names, alone = [*models, *itertools.combinations(models, 2)], {name: [] for name in models}
-    pairs = {pair: [] for pair in names[len(models) :]}
+    alone: dict[str, list[Interval]] = {name: [] for name in models}
+    pairs: dict[tuple[str, str], list[Bootstrap]] = {pair: [] for pair in itertools.combinations(models, 2)}
     for name, k, at, used in replicates.each():
-        for i, which in enumerate(names):
-            ends = [float(array[i, *at]) for array in (value, low, high)]
-            if i < len(models):
-                alone[which].append(Interval(name, k, *ends, used))
-                continue
-            ours, theirs = (alone[side][-1] for side in which)
-            chances = (float(array[i - len(models), *at]) for array in (p, adjusted))
+        ends = [[float(array[i, *at]) for array in (value, low, high)] for i in range(len(value))]
+        for model, (mean, lowest, highest) in zip(alone, ends, strict=False):
+            alone[model].append(Interval(name, k, mean, lowest, highest, used))
+        for i, (pair, (mean, lowest, highest)) in enumerate(zip(pairs, ends[len(models) :], strict=True)):
+            ours, theirs = (alone[side][-1] for side in pair)
+            by_chance, corrected = (float(array[i, *at]) for array in (p, adjusted))
             sides = ours.low, ours.high, theirs.low, theirs.high
-            pairs[which].append(Bootstrap(name, k, ours.value, theirs.value, *ends, *chances, *sides, used))
+            values = ours.value, theirs.value, mean, lowest, highest, by_chance, corrected
+            pairs[pair].append(Bootstrap(name, k, *values, *sides, used))
     return Comparison(alone, pairs)
 
 
@@ -549,4 +549,4 @@ class _Together:
 
         rng = np.random.default_rng(seed)
         spread = np.std([agreement(d * rng.choice((-1.0, 1.0), d.size)) for _ in range(samples)])
-        return agreement(d) / spread if spread > 1e-12 * max(squares, 1e-300) else np.nan
+        return float(agreement(d) / spread) if spread > 1e-12 * max(squares, 1e-300) else np.nan

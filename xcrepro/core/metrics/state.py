@@ -7,7 +7,7 @@ import copy
 import functools
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -121,7 +121,7 @@ class State:
         if inverse_propensity is not None:
             self._weights = label_values("inverse_propensity", inverse_propensity, zero=False)
         self._counts = None if label_counts is None else labelwise.checked_counts(label_counts)
-        self._calibration = {"bins": bins, "closed": closed, "cap": cap}
+        self._calibration: dict[str, Any] = {"bins": bins, "closed": closed, "cap": cap}
         PairSums([1], **self._calibration)  # checks them
         self._beta = real_number("beta", beta, above=0)
         self._samples, self._seed = whole_number("samples", samples), whole_number("seed", seed, 0, 2**63 - 1)
@@ -129,7 +129,7 @@ class State:
             do = "drawn rows cover fewer labels and fill bins more roughly: metrics.confidence_intervals has what holds"
             raise ArgumentError("samples", "must go with a metric that is made of sums over rows", "none", do)
         self._allow_repeats = bool(allow_repeats)
-        self._folds: dict[str, object] | None = None
+        self._folds: dict[str, Any] = {}  # none before the first block
         self._n_labels: int | None = None
         self._ranges: list[tuple[int, int]] = []  # of numbered rows, rising, not touching
         self.n_rows = 0
@@ -151,11 +151,11 @@ class State:
         found = [k for metric, at in self._wanted if metric.fold in folds for k in at.tolist()]
         return np.array(sorted({*found}), np.int64)
 
-    def _open(self, n_labels: int) -> dict[str, object]:
+    def _open(self, n_labels: int) -> dict[str, Any]:
         """The folds that the metrics need, empty."""
         metrics = [metric for metric, _ in self._wanted]
         kinds = {metric.fold for metric in metrics}
-        found: dict[str, object] = {}
+        found: dict[str, Any] = {}
         if kinds & {"pairs", "scores"}:
             loss = any(metric.name == "NLL" for metric in metrics)
             found["pairs"] = PairSums(self._at("pairs", "scores"), **self._calibration, loss=loss)
@@ -254,9 +254,9 @@ class State:
         if differ:
             raise ArgumentError("other", "must be a State of the same options", "; ".join(differ))
         ranges = self._joined(other._ranges)
-        if other._folds is not None:
+        if other._n_labels is not None:
             folds = other._folds
-            if self._folds is None or other is self:  # its own, for the other stays as it is
+            if not self._folds or other is self:  # its own, for the other stays as it is
                 folds = other._open(other._n_labels)
                 for name, fold in folds.items():
                     fold.merge(other._folds[name])
@@ -276,11 +276,11 @@ class State:
         State
         """
         new = copy.copy(self)
-        new._folds, new._n_labels, new._ranges, new.n_rows = None, None, [], 0
+        new._folds, new._n_labels, new._ranges, new.n_rows = {}, None, [], 0
         return new
 
-    def _take(self, folds: dict[str, object], n_labels: int, ranges: list[tuple[int, int]], n_rows: int) -> None:
-        if self._folds is None:
+    def _take(self, folds: dict[str, Any], n_labels: int, ranges: list[tuple[int, int]], n_rows: int) -> None:
+        if not self._folds:
             self._folds = folds
         else:
             for name, fold in self._folds.items():
@@ -361,7 +361,7 @@ class State:
 
     def _bounds(self) -> dict[str, np.ndarray]:
         """What ties may do to each value, in the order of :meth:`compute`'s lines."""
-        sums, found = self._folds["rows"], {}
+        sums, found = self._folds["rows"], {}  # type: TiedSums, dict[str, np.ndarray]
         expected, *ends = (sums.under(order) for order in ORDERS)
         places = [np.searchsorted(sums.ks, at) for _, at in self._wanted]
 
@@ -482,7 +482,7 @@ class State:
 
     # ------------------------------------------------------------------ on disk
 
-    def fingerprint(self) -> dict[str, object]:
+    def fingerprint(self) -> dict[str, Any]:
         """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
         return {
             "format": sealed.FORMAT,
@@ -525,7 +525,7 @@ class State:
         for name, given in (("inverse_propensity", self._weights), ("label_counts", self._counts)):
             if given is not None and weights:
                 arrays[name] = given
-        for name, fold in (self._folds or {}).items():
+        for name, fold in self._folds.items():
             arrays |= {f"{name}.{part}": array for part, array in fold.arrays().items()}
         sealed.write(path, header, arrays, compress)
 
@@ -563,7 +563,7 @@ class State:
             ):
                 raise ValueError(f"sums of {len(arrays['drawn.n_rows'])} samples, {header['samples']} in its header")
             own = (None, None) if like is None else (like._weights, like._counts)
-            given = {
+            given: dict[str, Any] = {
                 name: arrays.get(name, other if header[name] is not None else None)
                 for name, other in zip(("inverse_propensity", "label_counts"), own, strict=True)
             }

@@ -155,7 +155,7 @@ def leading(
 
 
 def clusters(
-    X: sparse.csr_matrix, count: int, seed: int, steps: int = 20, weights: np.ndarray | None = None
+    X: sparse.csr_matrix, count: int, seed: int | list[int], steps: int = 20, weights: np.ndarray | None = None
 ) -> np.ndarray:
     """Centres of k-means over rows of length 1, (count, D), each of length 1 too: the nearest has the largest product."""
     rng = np.random.default_rng(seed)

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic, threads
+from xcrepro.core import arithmetic
 from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import Model, check_array, unit_rows
+from xcrepro.models.base import Model, by_stretches, check_array, unit_rows
 from xcrepro.models.classic.algebra import clusters, leading, ridge
 from xcrepro.models.classic.embedding import _no_probabilities
 from xcrepro.models.linear import OneVsRest
@@ -75,13 +75,11 @@ class KNN(_OfNeighbours):
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         X, by_feature = unit_rows(X), self.train_points_.T.tocsr()
         size = min(self.neighbours, self.train_points_.shape[0])
-        found: list[TopK] = [None] * -(-X.shape[0] // _ROWS)
 
-        def some(number: int, at: slice) -> None:
-            found[number] = self._counted(TopK.from_scores(X[at] @ by_feature, size), k)
+        def some(stretch: slice) -> TopK:
+            return self._counted(TopK.from_scores(X[stretch] @ by_feature, size), k)
 
-        threads.over_stretches(X.shape[0], _ROWS, some)
-        top = _stacked(found, k, self.n_labels_)
+        top = by_stretches(some, X.shape[0], k, self.n_labels_, _ROWS)
         if (alone := top.ids[:, 0] < 0).any():
             # All points are as far, so all are asked.
             share = sparse.csr_matrix(self.train_labels_.sum(axis=0) / self.train_labels_.shape[0])
@@ -102,12 +100,6 @@ class KNN(_OfNeighbours):
         rows = self.train_points_.shape[0]
         if self.train_points_.shape[1] != self.n_features_ or self.train_labels_.shape != (rows, self.n_labels_):
             raise ValueError(f"training points of shape {self.train_points_.shape} and {self.train_labels_.shape}")
-
-
-def _stacked(found: list[TopK], k: int, n_labels: int) -> TopK:
-    if not found:
-        return TopK(np.empty((0, k), np.int32), np.empty((0, k), np.float32), n_labels)
-    return TopK(np.concatenate([top.ids for top in found]), np.concatenate([top.scores for top in found]), n_labels)
 
 
 @dataclass(eq=False)
@@ -366,13 +358,13 @@ class LPSR(Model):
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         near = TopK.from_scores(unit_rows(X) @ self.centres_.T, min(self.searched, len(self.centres_))).ids
-        found: list[TopK] = [None] * -(-X.shape[0] // _ROWS)
-        for number in range(len(found)):
-            at = slice(number * _ROWS, (number + 1) * _ROWS)
-            whole = self.ranker_.predict(X[at], self.n_labels_)
-            open_ = np.take_along_axis(self.kept_[near[at]].any(axis=1), np.maximum(whole.ids, 0), 1) & (whole.ids >= 0)
-            found[number] = _chosen(whole, open_, k)
-        return _stacked(found, k, self.n_labels_)
+
+        def some(stretch: slice) -> TopK:
+            whole = self.ranker_.predict(X[stretch], self.n_labels_)
+            kept = self.kept_[near[stretch]].any(axis=1)
+            return _chosen(whole, np.take_along_axis(kept, np.maximum(whole.ids, 0), 1) & (whole.ids >= 0), k)
+
+        return by_stretches(some, X.shape[0], k, self.n_labels_, _ROWS)
 
     def _write(self, folder: Path) -> None:
         super()._write(folder)

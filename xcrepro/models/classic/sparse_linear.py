@@ -13,7 +13,7 @@ from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import Model, check_array
+from xcrepro.models.base import Model, by_stretches, check_array
 from xcrepro.models.classic.algebra import with_constant
 from xcrepro.models.classic.embedding import _no_probabilities
 from xcrepro.models.kernels import frank_wolfe
@@ -37,14 +37,11 @@ class _SparseLinear(Model):
         X, unseen = with_constant(X), np.where(self.seen_, 0.0, -np.inf)
         parts = self.data_.astype(np.float64), self.indices_, self.indptr_
         weights = sparse.csr_matrix(parts, shape=(X.shape[1], self.seen_.size))
-        ids, scores = np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32)
 
-        def rank(_: int, at: slice) -> None:
-            top = TopK.from_scores((X[at] @ weights).toarray() + unseen, k)
-            ids[at], scores[at] = top.ids, top.scores
+        def rank(stretch: slice) -> TopK:
+            return TopK.from_scores((X[stretch] @ weights).toarray() + unseen, k)
 
-        threads.over_stretches(X.shape[0], 256, rank)
-        return TopK(ids, scores, self.seen_.size)
+        return by_stretches(rank, X.shape[0], k, self.seen_.size, 256)
 
     def _check_read(self) -> None:
         check_array("weights", self.data_, "f", -1)

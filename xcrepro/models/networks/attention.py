@@ -14,7 +14,7 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import row_of
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import check_array, check_weights, drawn_weights, unit_rows
+from xcrepro.models.base import by_stretches, check_array, check_weights, drawn_weights, unit_rows
 from xcrepro.models.kernels import attention as kernel
 from xcrepro.models.networks import adam
 from xcrepro.models.networks import base as networks
@@ -152,16 +152,16 @@ class LabelAttention(networks.Network):
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         X = _words(X)[:, self.features_]
         n, n_labels = X.shape[0], self.labels_.size
-        ids, scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
-        stretch = max(1, _SCORES // n_labels)
-        for lo in range(0, n, stretch):
-            at = slice(lo, min(lo + stretch, n))
+
+        def rank(stretch: slice) -> TopK:
             # Ranked by z: in float32 a sigmoid calls everything above 17 equal.
-            top = TopK.from_scores(self._margins(X[at]), k)
+            top = TopK.from_scores(self._margins(X[stretch]), k)
             absent = top.ids < 0
-            ids[at] = np.where(absent, -1, self.labels_[top.ids])
-            scores[at] = np.where(absent, -np.inf, arithmetic.sigmoid(top.scores))
-        return TopK(ids, scores, self.n_labels_)
+            ids = np.where(absent, -1, self.labels_[top.ids]).astype(np.int32)
+            scores = np.where(absent, -np.inf, arithmetic.sigmoid(top.scores)).astype(np.float32)
+            return TopK(ids, scores, self.n_labels_)
+
+        return by_stretches(rank, n, k, self.n_labels_, max(1, _SCORES // n_labels))
 
     def _margins(self, X: sparse.csr_matrix) -> np.ndarray:
         """z of all labels that are predicted: (n, labels) float32."""
@@ -169,7 +169,7 @@ class LabelAttention(networks.Network):
         embedding, n, n_labels = self.embedding_[words], X.shape[0], self.labels_.size
         z = np.empty((n, n_labels), np.float32)
 
-        def work(_: int, at: slice) -> None:
+        def work(_number: int, at: slice) -> None:
             _, exp, seen = _look(embedding, self.query_[at], self.output_[at])
             z[:, at] = _attend(X, exp, seen)[1] + self.bias_[at]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +17,7 @@ from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.models import plt
-from xcrepro.models.base import check_array, check_weights, drawn_weights, unit_rows
+from xcrepro.models.base import by_stretches, check_array, check_weights, drawn_weights, unit_rows
 from xcrepro.models.networks import adam, neural
 from xcrepro.models.networks import base as networks
 
@@ -196,18 +197,18 @@ class ClusterNetwork(networks.ReadsWords):
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
         X, net, labels = unit_rows(X).astype(np.float32)[:, self.net_["features"]], self.net_, self.net_["labels"]
-        ids, scores = np.empty((X.shape[0], k), np.int32), np.empty((X.shape[0], k), np.float32)
-        for lo in range(0, X.shape[0], _ROWS):
-            at = slice(lo, lo + _ROWS)
-            hidden = neural._hidden(net, X[at])
+
+        def search(stretch: slice) -> TopK:
+            hidden = neural._hidden(net, X[stretch])
             reach = _probabilities(net, 0, hidden, None)
             for level in range(1, _depth(net)):
                 opened = _open(net, level, TopK.from_scores(reach, min(self.beam, reach.shape[1])).to_csr())
                 reach = _probabilities(net, level, hidden, opened)
                 reach.data *= opened.data
             top = TopK.from_scores(reach, k)
-            ids[at], scores[at] = np.where(top.ids < 0, -1, labels[top.ids]), top.scores
-        return TopK(ids, scores, self.n_labels_)
+            return TopK(np.where(top.ids < 0, -1, labels[top.ids]).astype(np.int32), top.scores, self.n_labels_)
+
+        return by_stretches(search, X.shape[0], k, self.n_labels_, _ROWS)
 
     # ------------------------------------------------------------------ files
 
@@ -289,7 +290,10 @@ def backpropagate(
     reach = _probabilities(net, 0, hidden, None)
     error = (reach - targets[0].toarray()) / n
     slope = arithmetic.product(error, net["output0"])
-    found = [("output0", slice(None), arithmetic.product(error.T, hidden)), ("bias0", slice(None), error.sum(axis=0))]
+    found: list[tuple[str, Any, Any]] = [
+        ("output0", slice(None), arithmetic.product(error.T, hidden)),
+        ("bias0", slice(None), error.sum(axis=0)),
+    ]
     for level in range(1, len(targets)):
         opened = _open(net, level, TopK.from_scores(reach, min(beam, reach.shape[1])).to_csr(), targets[level - 1])
         reach = _probabilities(net, level, hidden, opened)
@@ -344,7 +348,7 @@ def backpropagate_shares(
     by_share = np.bincount(entry, by_q * p[way], share.size) * (share < 1)
     by_u = room * softmax * (by_share - np.bincount(owner, by_share * softmax)[owner])
     slope = np.zeros_like(hidden)
-    found = [("share", slice(None), by_u.astype(np.float32))]
+    found: list[tuple[str, Any, Any]] = [("share", slice(None), by_u.astype(np.float32))]
     for level, values, ids, starts in ((0, by_p, cluster, opened.indptr), (1, error * (1 - own), label, indptr)):
         nodes, ids = np.unique(ids, return_inverse=True)
         errors = sparse.csr_matrix((values.astype(np.float32), ids, starts), (n, nodes.size))
