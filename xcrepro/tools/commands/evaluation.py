@@ -8,8 +8,8 @@ from pathlib import Path
 from xcrepro.core.errors import ArgumentError
 from xcrepro.tools.commands import blocks, shared
 
-PLACES_TO_DIAGNOSE = 50
-PLACES_FOR_TIES = 100
+PLACES = 100
+"""Read at least: more than are asked for tell more about what does not fit, about ties and what a re-ranker could do."""
 MOST_CHANGED = 10
 
 
@@ -124,7 +124,7 @@ def _metrics():
 
 
 def _evaluate(arguments) -> int:
-    from xcrepro.core.metrics import confusion, corrected_ece, registry
+    from xcrepro.core.metrics import confusion, corrected_ece, precision_ceiling, registry
     from xcrepro.core.metrics.evaluate import evaluate
 
     if arguments.against is not None:
@@ -137,9 +137,7 @@ def _evaluate(arguments) -> int:
         shared.with_train_truth(arguments)
     metrics = arguments.metrics or registry.default(trained, trained, ties=arguments.ties)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
-    # More places than are asked for tell more about what does not fit.
-    places = max(k_max, PLACES_TO_DIAGNOSE if arguments.ties == "lowest-id" else PLACES_FOR_TIES)
-    found = shared.read(arguments, {"": arguments.predictions}, places)
+    found = shared.read(arguments, {"": arguments.predictions}, max(k_max, PLACES))
     truth, top, ds = found.truth, found.tops[""], found.dataset
     weights = counts = None
     if found.train is not None:
@@ -155,6 +153,12 @@ def _evaluate(arguments) -> int:
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
     counted(truth, top, table, weights, counts)
     shared.print_table(table, arguments.csv, 6)
+    for k in [] if arguments.csv else table.loc[table["metric"] == "P", "k"]:
+        most, stored = precision_ceiling(truth, top, int(k))[0], int((top.ids >= 0).sum(axis=1).max())
+        if stored > k:
+            print(
+                f"P@{k} if the best {k} of {stored} stored places were chosen (the ceiling of a re-ranker): {most:.6f}"
+            )
     for k in [] if arguments.csv else table.loc[table["metric"] == "ECE", "k"]:
         found = corrected_ece(truth, top, int(k))
         print(
@@ -180,7 +184,7 @@ def _against(arguments) -> int:
         predictions, arguments.truth = arguments.truth, None
         if predictions is None:
             raise ArgumentError("predictions", "must be given beside --against", "none")
-    found = shared.read(arguments, {"a": predictions, "b": arguments.against}, max(*arguments.k, PLACES_TO_DIAGNOSE))
+    found = shared.read(arguments, {"a": predictions, "b": arguments.against}, max(*arguments.k, PLACES))
     a, b = found.tops["a"], found.tops["b"]
     rows = [("overlap", k, value) for k, value in zip(arguments.k, overlap(a, b, arguments.k), strict=True)]
     rows.append(("rank-biased overlap (p = 0.9)", max(a.k, b.k), rank_biased_overlap(a, b)))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from xcrepro.core.metrics.calibration import is_order
+from xcrepro.core.metrics.ranking import precision_ceiling
 from xcrepro.core.metrics.registry import metric_named
 from xcrepro.tools import diagnose
 from xcrepro.tools.reports import compute
@@ -286,6 +288,18 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
     return f"{text} Ranks leave out by how much models differ."
 
 
+def ceiling(given, k: int) -> str:
+    """What a re-ranker could reach that gets the stored places; empty where no more than k are stored."""
+    tops = {model: given.first(model) for model in given.models}
+    found = [
+        f"{model} {number(float(precision_ceiling(given.truth, top, k)[0]), 'P')} % ({int((top.ids >= 0).sum(axis=1).max())})"
+        for model, top in tops.items()
+        if (top.ids[:, k:] >= 0).any()
+    ]
+    what = f"P@{k} if the best {k} of the stored places (how many) were chosen, the ceiling of a re-ranker"
+    return f"{what}: {'; '.join(found)}." if found else ""
+
+
 def printed(table: pd.DataFrame) -> str:
     """How many of the printed values are in doubt."""
     doubted = int(table.apply(lambda column: column.astype(str).str.contains("†")).to_numpy().sum())
@@ -308,7 +322,10 @@ def reports_without(given, ks: Sequence[int]) -> list[str]:
         few = f"with fewer than {compute.LEAST_ROWS} no interval or test is given"
         said.append(f"{given.truth.n_rows} test points: {few}.")
     with_scores = given.with_probabilities
-    without = [model for model in given.models if model not in with_scores]
+    orders = [model for model in given.models if is_order(given.first(model))]
+    if orders:
+        said.append(f"{listed(orders)}: an order and no scores, so no calibration, which needs them.")
+    without = [model for model in given.models if model not in [*with_scores, *orders]]
     if without:
         of = " of those" if with_scores else ""
         whose = f"The scores of {listed(without)} do not" if with_scores else "No model's scores"
