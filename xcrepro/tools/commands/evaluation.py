@@ -152,6 +152,7 @@ def _evaluate(arguments) -> int:
         return 0
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
     counted(truth, top, table, weights, counts)
+    look(found, table, weights, counts)
     shared.print_table(table, arguments.csv, 6)
     for k in [] if arguments.csv else table.loc[table["metric"] == "P", "k"]:
         most, stored = precision_ceiling(truth, top, int(k))[0], int((top.ids >= 0).sum(axis=1).max())
@@ -210,9 +211,31 @@ def counted(truth, top, table, weights=None, counts=None) -> None:
     """Say on stderr what counts as a miss or as 0, and the first value of the table without it."""
     from xcrepro.tools import diagnose
 
-    first = table.iloc[0]
-    for line in diagnose.counted(truth, top, table["k"], f"{first['metric']}@{first['k']}", weights, counts):
+    for line in diagnose.counted(truth, top, table["k"], first_of(table), weights, counts):
         print(f"{'warning' if 'most of them' in line else 'note'}: {line}", file=sys.stderr)
+
+
+def first_of(table) -> str:
+    """The first metric of a table that can be asked for by its name, such as P@1."""
+    from xcrepro.core.metrics import METRICS
+
+    known = table[table["metric"].isin([*METRICS])]
+    return f"{known['metric'].iloc[0]}@{known['k'].iloc[0]}" if len(known) else f"P@{table['k'].iloc[0]}"
+
+
+def look(found, table, weights=None, counts=None) -> None:
+    """Say on stderr what the split is like, and the first value of the table over the labels that training has seen."""
+    from xcrepro.core.metrics.evaluate import evaluate
+    from xcrepro.tools import diagnose
+
+    for finding in diagnose.first_look(found.truth, Y_train=found.train, **diagnose.of_dataset(found.dataset)):
+        over = ""
+        if finding.kind == "labels unseen in training" and counts.any():
+            Y, top = diagnose.over_seen(found.truth, found.tops[""], counts)
+            given = [one if one is None else one[counts > 0] for one in (weights, counts)]
+            name = first_of(table)
+            over = f" (over seen labels: {name} = {evaluate(Y, top, 1, *given, metrics=name)['value'][0]:.6f})"
+        print(f"note: {finding}{over}", file=sys.stderr)
 
 
 def warn(truth, top, train, exclude, metrics, ds=None) -> list[str]:

@@ -82,7 +82,7 @@ def add_match(sub) -> None:
         "--match",
         choices=("case", "plural", "nearest"),
         help="take a text that is no name for the one that differs by capitals and blanks (case), English plurals too "
-        "(plural), or else is most like it, half of its pieces of three letters at least (nearest); P@1 with and without is said",
+        "(plural), or else is most like it, half of its pieces of three letters at least (nearest); P@1 without it is said",
     )
 
 

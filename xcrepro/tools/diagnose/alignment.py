@@ -90,6 +90,9 @@ KINDS = {
     "reversed order": "hits are in the last places",
     "constant scores": "all labels of a row have the same score",
     "no probabilities": "the scores are ranks, log-odds or something else, where probabilities are needed",
+    "points of both splits": "test points whose features or words a train point has (first_look)",
+    "labels unseen in training": "relevant labels without a training point (first_look)",
+    "names in texts": "relevant labels whose names stand in the text (first_look)",
 }
 """Kind -> what it means."""
 
