@@ -2,7 +2,8 @@
 
 The stand-ins (:mod:`tests.rehearsal.catalogue`) have the layout of their archives and come through ``fetch`` from a local
 server (:mod:`tests.rehearsal.doors`). Then each notebook runs on every dataset that its paper or its tables have and on three
-of a kind that it has never seen: as it is, with one model, with two, and with a reader's predictions in place of the models.
+of a kind that it has never seen: as it is, with one model, with two, with and without the pairs that a filter takes out, and
+with a reader's predictions in place of the models.
 Then, in a clone, ``xcrepro reproduce`` sets the rows of each benchmark table beside print, and ``--record`` runs, and the
 notebook as committed after it. WORDs choose runs by what is in their names.
 
@@ -35,6 +36,7 @@ from xcrepro.core.data import load, registry
 from xcrepro.core.errors import XCError
 from xcrepro.core.predictions import TopK
 from xcrepro.repro import children, manifest, notebooks, runner, stamps
+from xcrepro.repro.inputs import baselines
 from xcrepro.tools import reproduce
 
 PAPERS = ("jain16", "reeval", "calibration")
@@ -163,7 +165,8 @@ def runs(home: Path) -> list[Run]:
             about = {"dataset": dataset}
             if stranger:
                 about["folder"] = str(home / "strangers" / dataset)
-            for number, (variant, own) in enumerate(variants(values, home / "predictions" / dataset)):
+            filtered = dataset == "words" or (not stranger and registry.get(dataset).group == "label-features")
+            for number, (variant, own) in enumerate(variants(values, home / "predictions" / dataset, filtered)):
                 if dataset == catalogue.MANY_LABELS and variant != "given":
                     continue  # so many labels come from saved predictions only
                 weight = place * (not stranger) + number + (stranger and catalogue.STRANGERS.index(dataset))
@@ -187,12 +190,14 @@ def printed_for(item: str) -> list[str]:
     return sorted(named & shapes.keys(), key=lambda name: shapes[name].n_labels)
 
 
-def variants(values: dict, predictions: Path) -> Iterator[tuple[str, dict]]:
-    """The name of each variant, and the parameters that make it."""
+def variants(values: dict, predictions: Path, filtered: bool = False) -> Iterator[tuple[str, dict]]:
+    """The name of each variant, and the parameters that make it; ``filtered`` data have pairs that may not be predicted."""
     yield "as it is", {}
     if "models" in values:
         yield "two", {"models": ["Popularity", "PLT"]}
         yield "one", {"models": ["PLT"]}
+        if filtered:
+            yield "both", {"models": ["PLT", f"PLT{baselines.UNFILTERED}"]}
     if "predictions" in values:
         yield "given", {"predictions": str(predictions)} | ({"models": []} if "models" in values else {})
 

@@ -248,6 +248,7 @@ def test_what_chance_allows(monkeypatch):
     assert row(half=1.999)["chance"] == "within"  # and half a unit of the last digit
     assert row(half=1.0, sd=1.1)["split"] == "± 2.16"
     assert row(half=1.0, sd=1.1)["chance"] == "within"
+    assert row(half=1.6, sd=0.8)["chance"] == "beyond"  # the larger of 1.6 and 1.57, not both
     assert row(half=1.0, spread={"PLT": 0.9})["chance"] == "within"
     assert row(half=1.0, spread={"PLT": 0.5})["chance"] == "beyond"
     assert row(half=1.0, spread={"PLT": 0.9}, k="3")["training"] == ""

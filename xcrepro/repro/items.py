@@ -127,7 +127,8 @@ class Item:
                 else:
                     self.origins.append(part.origin)
                     self.reads.append(part.name)
-                    self.called.extend([part.origin, part.title, part.title.partition(",")[0], part.name])
+                    title = getattr(part, "title", part.name)
+                    self.called.extend([part.origin, title, title.partition(",")[0], part.name])
                     before = "" if getattr(part, "comparable", False) else "no printed results beside "
                     notes += [f"  {before}{part.name}: {note}" for note in part.notes]
         print("\n".join([f"Data: {self.origin}.", *notes]))

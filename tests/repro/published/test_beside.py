@@ -109,6 +109,15 @@ def test_the_same_things_meet_as_by_loops(name, source, models, metrics, state):
         assert float(one.ours) == pytest.approx(value, abs=0.051)
 
 
+def test_the_first_of_two_numbers_of_the_same_thing_is_taken():
+    """The table's own notebook comes before others of the document."""
+    about = ("PLT", "none", "P", "1")
+    ours = [beside.Cell(item, "", *about, value, np.nan, np.nan) for item, value in (("a/own", 1.0), ("a/other", 2.0))]
+    printed = beside.lines("eurlex-4k", ["coverage:table2"])
+    found = {cell.item for line, k, cell in beside.matched(printed, ours) if cell}
+    assert found == {"a/own"}
+
+
 def test_a_bin_or_another_definition_is_not_what_is_printed():
     table = TABLE.assign(model="SVM", k=5)[:1]
     ours = [
