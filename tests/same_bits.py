@@ -248,7 +248,6 @@ CASES: dict[str, Callable[[Data], object]] = {
         rule.predict(d.eta, seed=3),
     ],
     "decide.for_precision": lambda d: decide.for_precision(d.eta, 3, 0.2),
-    "decide.select_against": lambda d: decide.select_against(d.eta, 3, None, 0.5),
     "decide.marginals": lambda d: decide.marginals(d.eta, d.ours),
     "decide.expected_coverage": lambda d: decide.expected_coverage(d.eta, d.ours),
     "decide.expected_precision": lambda d: decide.expected_precision(d.eta, d.ours),

@@ -238,7 +238,6 @@ def test_the_node_problems_are_those_of_the_tree(models, data):
     """Every inner node is trained on the points with a label under its parent, and every label is a leaf, once a tree."""
     model = models[3, "logistic"]
     table, Y = model.structure(), sp.csr_matrix(data.train.Y)
-    assert len(table) == model.n_nodes_
     trained = np.flatnonzero(np.asarray(Y.sum(0)).ravel())
     below = [set() for _ in range(len(table))]
     for v in reversed(range(len(table))):
@@ -408,7 +407,7 @@ def test_arguments_that_cannot_be(models, data, call, argument, got):
 
 def test_what_is_not_fitted_says_so(data):
     calls = PLT().predict, PLT().predict_proba, PLT().predict_coverage
-    for call in (*(partial(call, data.test.X) for call in calls), PLT().structure, lambda: PLT().n_nodes_):
+    for call in (*(partial(call, data.test.X) for call in calls), PLT().structure):
         with pytest.raises(NotFitted):
             call()
 

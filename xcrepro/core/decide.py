@@ -690,43 +690,6 @@ def _gradient(predicted: np.ndarray, tp: np.ndarray, positives: np.ndarray, part
     return np.stack([slope, offset], axis=1)
 
 
-def select_against(
-    probabilities, k: int, failure: np.ndarray | None, beta: float
-) -> tuple[TopK, np.ndarray, np.ndarray]:
-    """One pass of :func:`greedy_coverage` over rows that come after others.
-
-    Parameters
-    ----------
-    probabilities, k, beta
-        As there.
-    failure : ndarray of float64, shape (L,), or None
-        The chance of each label that none of the others hits it; written to. None: there are no others.
-
-    Returns
-    -------
-    TopK
-        Scores are the gains.
-    labels, chances : ndarray of int32 and of float64
-        What was chosen, row after row, absent places left out, and its probability.
-
-    Raises
-    ------
-    ArgumentError
-        As there, and for ``failure`` of another length.
-    """
-    candidates = _Candidates.of(probabilities)
-    failure = np.ones(candidates.n_labels) if failure is None else failure
-    if failure.shape != (candidates.n_labels,):
-        rule = f"must have the {failure.size} labels of the others"
-        raise ArgumentError("probabilities", rule, candidates.n_labels)
-    ids, scores, chosen = candidates._empty(k)
-    parts = candidates.indptr, candidates.indices, candidates.data, np.arange(candidates.n_rows)
-    kernel.select(*parts, 0, candidates.n_rows, failure, beta, kernel.PROBABILITY, ids, scores, chosen)
-    present = ids >= 0
-    chances = candidates.data[chosen[present]].astype(np.float64)
-    return TopK(ids, scores, candidates.n_labels), ids[present], chances
-
-
 def marginals(probabilities, top: TopK) -> np.ndarray:
     """The probabilities of the chosen labels, place by place: what calibration needs of a selection whose scores are gains.
 

@@ -347,8 +347,8 @@ class PLT(Resumable):
         starts, found = columns.indptr.astype(np.int64), columns.indices.astype(np.int32, copy=False)
         n = X.indptr.size - 1
 
-        def train(at: int) -> tuple[np.ndarray, ...]:
-            node = nodes[at]
+        def train(chunk: int) -> tuple[np.ndarray, ...]:
+            node = nodes[chunk]
             edges = np.array([lo for lo, _ in plan.children(node)] + [plan.ranges[node][1]])
             points, *positive = plt_train.members(found, starts[edges], n, node == 0)
             key = np.random.SeedSequence([self.seed, tree, node]).generate_state(1, np.uint64)[0]
@@ -357,7 +357,7 @@ class PLT(Resumable):
                 *gathered, *positive, self.loss == "squared_hinge",
                 float(self.C), float(self.eps), int(self.max_iter), float(self.threshold), key,
             )  # fmt: skip
-            progress.add(work[at])
+            progress.add(work[chunk])
             return np.array([points.size]), np.array([trained[0].size]), *trained
 
         # Large nodes first, so that none is left to one thread at the end; the others in order, so that few wait in memory.
@@ -366,12 +366,6 @@ class PLT(Resumable):
         return (next(first if at_once else others) for at_once in large)
 
     # ------------------------------------------------------------------ what was learned
-
-    @property
-    def n_nodes_(self) -> int:
-        """Nodes of all trees, roots and labels included."""
-        self._check_fitted()
-        return self._forest.chunk.size
 
     def structure(self):
         """The trees as a DataFrame, a row for each node, parents before children, the roots first.
@@ -591,11 +585,11 @@ def _packed(plan: _Plan, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray
     return arrays | {"parts": np.array(parts, np.int64).reshape(-1, 3)} | weights
 
 
-def _unpacked(found: dict[str, np.ndarray]) -> tuple[_Plan, list[np.ndarray]]:
-    plan = _Plan(found["order"].size, 1)
-    plan.order, plan.ranges = found["order"], [tuple(one) for one in found["ranges"].tolist()]
-    plan.parts = {node: list(range(first, last)) for node, first, last in found["parts"].tolist()}
-    return plan, [found[name] for name in _Weights.TYPES]
+def _unpacked(arrays: dict[str, np.ndarray]) -> tuple[_Plan, list[np.ndarray]]:
+    plan = _Plan(arrays["order"].size, 1)
+    plan.order, plan.ranges = arrays["order"], [tuple(one) for one in arrays["ranges"].tolist()]
+    plan.parts = {node: list(range(first, last)) for node, first, last in arrays["parts"].tolist()}
+    return plan, [arrays[name] for name in _Weights.TYPES]
 
 
 def _assemble(plans: list[_Plan], weights: _Weights, labels: np.ndarray, n_labels: int) -> dict[str, np.ndarray]:

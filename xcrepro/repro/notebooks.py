@@ -77,12 +77,12 @@ def code_cells(notebook: dict) -> list[dict]:
 def relinked(text: str, home: Path, place: Path, others: Mapping[Path, Path]) -> str:
     """A text whose relative links led from the folder ``home``, for ``place``; ``others``: file -> the one instead."""
 
-    def link(found: re.Match) -> str:
-        target = Path(os.path.normpath(home / found["target"]))
+    def link(match: re.Match) -> str:
+        target = Path(os.path.normpath(home / match["target"]))
         target = others.get(target, target)
-        if ":" in found["target"] or not target.exists():
-            return found[0]
-        return found["before"] + Path(os.path.relpath(target, place)).as_posix()
+        if ":" in match["target"] or not target.exists():
+            return match[0]
+        return match["before"] + Path(os.path.relpath(target, place)).as_posix()
 
     return _LINK.sub(link, text)
 

@@ -184,10 +184,10 @@ def written_like(value: float, written: str) -> str:
     return text.replace("-", "−") if "−" in written else text
 
 
-def sentence(text: str, at: int) -> str:
+def sentence(text: str, place: int) -> str:
     """The sentence around a place of a text, as a reader sees it."""
-    start = max(text.rfind(". ", 0, at) + 2 if ". " in text[:at] else 0, text.rfind("\n\n", 0, at) + 1)
-    ends = [end for end in (text.find(". ", at), text.find("\n\n", at)) if end >= 0]
+    start = max(text.rfind(". ", 0, place) + 2 if ". " in text[:place] else 0, text.rfind("\n\n", 0, place) + 1)
+    ends = [end for end in (text.find(". ", place), text.find("\n\n", place)) if end >= 0]
     return " ".join(without_comments(text[start : min(ends, default=len(text)) + 1]).split())
 
 

@@ -199,9 +199,9 @@ def _parts(ds: Dataset) -> dict[str, csr_matrix]:
     return parts
 
 
-def _twin(name: str, entry: registry.Entry, part: str, mark: str) -> Recognised:
-    text = f"{_called(part)} of {name}, a synthetic twin of {entry.printed_name}: no printed result is about it"
-    return Recognised(name, part, "exact", True, text, mark)
+def _twin(name: str, entry: registry.Entry, split_name: str, mark: str) -> Recognised:
+    text = f"{_called(split_name)} of {name}, a synthetic twin of {entry.printed_name}: no printed result is about it"
+    return Recognised(name, split_name, "exact", True, text, mark)
 
 
 def _real(ds: Dataset, part: str, mark: str) -> Recognised:

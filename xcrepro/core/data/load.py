@@ -542,13 +542,13 @@ def _like(file: Path, role: str) -> str:
     return f"; by its header {file.name} is {nearest}" if nearest else ""
 
 
-def _nearest(found: Mapping[str, int | None]) -> str:
+def _nearest(counts: Mapping[str, int | None]) -> str:
     """The dataset of the catalogue, as a document prints it, with the most equal counts, in words; empty where none is near."""
     best = (0, 0.0, "")
     for entry in registry.package().values():
         for source, row in entry.published.items():
             printed = row | {"n_points": row["n_train"] + row["n_test"]} if {"n_train", "n_test"} <= row.keys() else row
-            both = [(number, printed[name]) for name, number in found.items() if number and name in printed]
+            both = [(number, printed[name]) for name, number in counts.items() if number and name in printed]
             equal = sum(one == two for one, two in both)
             far = sum(max(one / two, two / one) - 1 for one, two in both)
             if equal >= 2 or (len(both) > 1 and far < _NEAR * len(both)):
@@ -587,15 +587,15 @@ def _read(folder: Path, files: dict[str, Path], split: int) -> tuple[Split, Spli
     return train, test
 
 
-def _points(files: dict[str, Path], part: str) -> Split:
+def _points(files: dict[str, Path], role: str) -> Split:
     """The points of one part: of a file with both, or of its files of features and labels."""
     from xcrepro.core.data import read
 
-    if part in files:
-        return Split(*read.read_xc(files[part]))
-    if f"{part}_X" in files:
-        return Split(*read.read_split(files[f"{part}_X"], files[f"{part}_Y"]))
-    return Split(None, read.read_labels(files[f"{part}_Y"]))
+    if role in files:
+        return Split(*read.read_xc(files[role]))
+    if f"{role}_X" in files:
+        return Split(*read.read_split(files[f"{role}_X"], files[f"{role}_Y"]))
+    return Split(None, read.read_labels(files[f"{role}_Y"]))
 
 
 def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
@@ -707,15 +707,17 @@ def _check_published(
     return tuple(notes)
 
 
-def _same_size(row: dict, found: dict) -> bool:
+def _same_size(row: dict, counts: dict) -> bool:
     """Whether points, features and labels are as many as a published row says, as far as it does."""
     points = "n_train" in row and "n_test" in row
-    return (not points or row["n_train"] + row["n_test"] == found["n_train"] + found["n_test"]) and all(
-        row.get(width, found[width]) == found[width] for width in ("n_features", "n_labels") if found[width] is not None
+    return (not points or row["n_train"] + row["n_test"] == counts["n_train"] + counts["n_test"]) and all(
+        row.get(width, counts[width]) == counts[width]
+        for width in ("n_features", "n_labels")
+        if counts[width] is not None
     )
 
 
-def _ways_out(entry: Entry, source: str, compared: list[Comparison], found: dict) -> str:
+def _ways_out(entry: Entry, source: str, compared: list[Comparison], counts: dict) -> str:
     """All numbers side by side, and what to do."""
     lines = [("", source, "found", "")]
     for quantity, printed, ours, agrees in compared:
@@ -729,13 +731,13 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], found: dict
     right = []
     for other in registry.package().values():
         own = other.name == entry.name
-        for document in (document for document, row in other.published.items() if _same_size(row, found)):
+        for document in (document for document, row in other.published.items() if _same_size(row, counts)):
             right.append(
                 f"another version, which {document} prints: check={document!r}"
                 if own
                 else f"{document} prints these numbers of {other.name!r}"
             )
-    if not right and (nearest := _nearest(found)):
+    if not right and (nearest := _nearest(counts)):
         right.append(f"these data are {nearest}")
     return (
         f"Side by side:\n{table}\nThere are two ways out:\n"

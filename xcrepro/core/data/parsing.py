@@ -326,9 +326,9 @@ def sort_rows(lens: np.ndarray, ids: np.ndarray, values: np.ndarray | None) -> i
     return int(repeated[0]) + 1 if len(repeated) else None
 
 
-def _row(lens: np.ndarray, at: int) -> int:
-    """The row that holds entry ``at``."""
-    return int(np.searchsorted(np.cumsum(lens, dtype=np.int64), at, side="right"))
+def _row(lens: np.ndarray, entry: int) -> int:
+    """The row that holds entry ``entry``."""
+    return int(np.searchsorted(np.cumsum(lens, dtype=np.int64), entry, side="right"))
 
 
 def _line(buffer: bytearray, row: int) -> int:
@@ -390,11 +390,11 @@ def exact_float32(text: str) -> np.float32:
 _BLANK = b" \t\r\n#"
 
 
-def _token(buffer: bytearray, at: int, stops: bytes = _BLANK) -> str:
-    end = at
+def _token(buffer: bytearray, start: int, stops: bytes = _BLANK) -> str:
+    end = start
     while buffer[end] not in stops:
         end += 1
-    return bytes(buffer[at:end]).decode("utf-8", "backslashreplace")
+    return bytes(buffer[start:end]).decode("utf-8", "backslashreplace")
 
 
 def _show(text: str) -> str:
@@ -405,19 +405,19 @@ def _ids(count: int, first: int, origin: str, what: str) -> str:
     return f"ids {first} to {count - 1 + first} ({origin} {count} {what}s)" if count else f"none ({origin} 0 {what}s)"
 
 
-def explain(buffer: bytearray, end: int, kind: int, at: int, layout: Layout) -> tuple[str, str, str]:
+def explain(buffer: bytearray, end: int, kind: int, place: int, layout: Layout) -> tuple[str, str, str]:
     """Found, expected, what to do: about the text the kernel stopped at."""
     if kind == parse.IN_LINE_END:
         return "a carriage return inside a line", "one only before a newline", "Convert the line ends"
     if kind == parse.IN_LABEL:
-        token = _token(buffer, at, _BLANK + b",")
-        blank_before = at > 0 and bytes(buffer[at - 1 : at]) in (b" ", b"\t")
+        token = _token(buffer, place, _BLANK + b",")
+        blank_before = place > 0 and bytes(buffer[place - 1 : place]) in (b" ", b"\t")
         if not token or (":" in token and blank_before):
             return "a comma without a label after it", "label,label,...", ""
         if ":" in token:
             return f"{_show(token)} in the label list", "a blank between labels and features", ""
         return _bad_id(token, layout.labels or 0, layout.first_label, layout.origin, "label")
-    token = _token(buffer, at)
+    token = _token(buffer, place)
     name, colon, value = token.partition(":")
     what = "label" if layout.ones else "feature" if layout.labels is not None else "column"
     if kind == parse.IN_ID:

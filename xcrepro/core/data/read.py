@@ -329,9 +329,9 @@ class Start:
     line: int
     behind: dict[str, Any]
 
-    def wrong_rows(self, path: str | os.PathLike, found: str, do: str) -> DataError:
+    def wrong_rows(self, path: str | os.PathLike, got: str, do: str) -> DataError:
         """The error for another number of rows."""
-        return DataError(path, found, f"{self.n_rows} (the header in line {self.line})", do=do)
+        return DataError(path, got, f"{self.n_rows} (the header in line {self.line})", do=do)
 
 
 def begin(path: str | os.PathLike, stream: BufferedIOBase, given: dict[str, int | None], **layout: int) -> Start:

@@ -472,11 +472,11 @@ class _Events:
             self._rising = self._merged(self._rising, (keys[:n], counts[:n]), count_type)
         self._waiting = []
 
-    def _merged(self, one: _List, other: _List, count_type: type) -> _List:
+    def _merged(self, first: _List, second: _List, count_type: type) -> _List:
         """Two lists of rising keys as one."""
-        keys = np.empty(one[0].size + other[0].size, self.key_type)
+        keys = np.empty(first[0].size + second[0].size, self.key_type)
         counts: np.ndarray = np.empty(keys.size, count_type)
-        given = (array for keys, counts in (one, other) for array in (keys, counts.astype(count_type, copy=False)))
+        given = (array for keys, counts in (first, second) for array in (keys, counts.astype(count_type, copy=False)))
         n = kernel.merge(*given, keys, counts)
         return keys[:n].copy(), counts[:n].copy()
 

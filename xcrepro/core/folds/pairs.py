@@ -71,18 +71,18 @@ class PairSums:
         The kinds of scores may not be mixed: edges differ."""
         self._add(scores[:, None], np.zeros((0, 1), np.int32), hits[:, None], np.zeros(1, np.int64), weights)
 
-    def _add(self, scores, ids, found, bucket, weights, first_row: int | None = None) -> None:
+    def _add(self, scores, ids, hits, bucket, weights, first_row: int | None = None) -> None:
         if self._dtype is None:
             self._dtype = scores.dtype
         elif scores.dtype != self._dtype:
             raise ArgumentError("scores", f"must stay {self._dtype} from block to block", scores.dtype)
-        scores, ids, found = read_only(scores), read_only(ids), read_only(found)
+        scores, ids, hits = read_only(scores), read_only(ids), read_only(hits)
         n, k = scores.shape
         times = np.zeros(0, np.int64) if weights is None else np.ascontiguousarray(weights, np.int64)
         given = (
             scores,
             ids,
-            found,
+            hits,
             times,
             bucket,
             bin_edges(self.bins, self.closed, scores.dtype),
@@ -159,8 +159,8 @@ class PairSums:
 _SUMS = ("score", "table", kernel.SCORE), ("square", "table", kernel.SQUARE), ("loss", "total", kernel.LOSS)
 
 
-def _bits(name: str, part: int) -> int:
-    if part > 1:
+def _bits(name: str, index: int) -> int:
+    if index > 1:
         return kernel.BITS
     return kernel.LOSS_BITS if name == "loss" else kernel.SCORE_BITS
 

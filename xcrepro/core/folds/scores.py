@@ -280,10 +280,10 @@ def _sorted(keys: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return keys[order], weights[order]
 
 
-def _keys(scores: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _keys(scores: np.ndarray, hits: np.ndarray) -> np.ndarray:
     unsigned = _UNSIGNED[scores.dtype]
     # The sign bit, which only -0 has set, is shifted out.
-    return (scores.view(unsigned) << unsigned(1)) | found
+    return (scores.view(unsigned) << unsigned(1)) | hits
 
 
 def gap_error(

@@ -60,7 +60,7 @@ def _add_losses(happened, often, n, total):
 
 
 @kernel
-def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
+def sums(scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
     """Add the pairs of rows [lo, hi) to the int64 ``tables`` (buckets, bins, 2, FIELDS) and ``totals`` (buckets, TOTALS).
 
     A pair is a place with a label; its bucket is ``bucket[place]``. ``ids`` is empty where every place has one. A row counts
@@ -89,7 +89,7 @@ def sums(scores, ids, found, times, bucket, edges, with_loss, floor, lo, hi, tab
                 b -= 1
             elif p >= edges[b + 1]:
                 b += 1
-            hit = found[row, place]
+            hit = hits[row, place]
             fields = tables[bucket[place], b, np.int64(hit)]
             fields[COUNT] += often
 

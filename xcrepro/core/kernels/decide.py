@@ -309,33 +309,33 @@ def tally(ids, values, predicted, tp, failure):
 
 
 @kernel
-def _common(own, labels, found):
+def _common(own, labels, n):
     """How many of the first labels are a row's own."""
     kept = 0
-    for place in range(found):
-        kept += _is_in(labels[place], own, found)
+    for place in range(n):
+        kept += _is_in(labels[place], own, n)
     return kept
 
 
 @kernel
-def _is_in(label, labels, found):
+def _is_in(label, labels, n):
     """Is the label among the first?"""
     there = False
-    for place in range(found):
+    for place in range(n):
         there |= labels[place] == label
     return there
 
 
 @kernel
-def _keep(own, own_offsets, data, terms, gains, labels, offsets, found):
+def _keep(own, own_offsets, data, terms, gains, labels, offsets, n):
     """Put back each of a row's own labels for which one came in that gains no more, up to rounding."""
-    for place in range(found):
+    for place in range(n):
         label = own[place]
-        if label < 0 or _is_in(label, labels, found):
+        if label < 0 or _is_in(label, labels, n):
             continue
         gain = terms[label, 0] * data[own_offsets[place]] + terms[label, 1]
-        for last in range(found - 1, -1, -1):  # the new one of least gain
-            if not _is_in(labels[last], own, found):
+        for last in range(n - 1, -1, -1):  # the new one of least gain
+            if not _is_in(labels[last], own, n):
                 if gain >= gains[last] - 1e-12 * abs(gains[last]):
                     _insert(gains, labels, offsets, last, gain, label, own_offsets[place])
                 break

@@ -19,7 +19,7 @@ N_COLUMNS = 4
 
 
 @kernel
-def place_keys(found, ids, bucket, shift, weights, keys, counts):
+def place_keys(hits, ids, bucket, shift, weights, keys, counts):
     """The event of each place that ``bucket`` has and that is not empty; returns how many there are.
 
     ``weights`` may be empty: each row counts once, and ``counts`` is left alone. A row of weight 0 has no events.
@@ -32,7 +32,7 @@ def place_keys(found, ids, bucket, shift, weights, keys, counts):
             label = ids[row, place]
             if label < 0:
                 break
-            keys[n] = (label << shift) | (2 * bucket[place] + found[row, place])
+            keys[n] = (label << shift) | (2 * bucket[place] + hits[row, place])
             if weights.size:
                 counts[n] = weights[row]
             n += 1

@@ -46,7 +46,7 @@ def weighted_sums(values, weights, out):
 
 
 @kernel
-def pair_sums(bins, scores, found, losses, capped, bucket, weights, tables, totals):
+def pair_sums(bins, scores, hits, losses, capped, bucket, weights, tables, totals):
     """Fill ``tables[s, bucket, ROWS, bin]`` and ``totals[s, bucket, TOTALS]``: each place's pair, its row weighed.
 
     ``bins`` (n, k) is -1 where there is no prediction; ``bucket[place]`` says which of the ks is the first to hold it.
@@ -69,7 +69,7 @@ def pair_sums(bins, scores, found, losses, capped, bucket, weights, tables, tota
                 table[COUNT, b] += weight
                 table[SCORE, b] += weight * p
                 table[SQUARE, b] += weight * p * p
-                if found[row, place]:
+                if hits[row, place]:
                     table[HITS, b] += weight
                     table[SCORE_OF_HITS, b] += weight * p
                     gap = 1.0 - p

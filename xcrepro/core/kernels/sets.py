@@ -106,16 +106,16 @@ def mean_risk(n, hits, places):
 
 
 @kernel
-def lowest(ids, scores, found, out):
+def lowest(ids, scores, hits, out):
     """Lower ``out[label]`` to the lowest score of a hit."""
     for row in range(ids.shape[0]):
         for place in range(ids.shape[1]):
-            if found[row, place]:
+            if hits[row, place]:
                 out[ids[row, place]] = min(out[ids[row, place]], scores[row, place])
 
 
 @kernel
-def pack(ids, scores, found, low, number, fold, fold_bits, lo, hi, out):
+def pack(ids, scores, hits, low, number, fold, fold_bits, lo, hi, out):
     """The pairs of the labels numbered [lo, hi) that score ``low[label]`` or more, as whole numbers that rise by label and, in
     a label, as scores fall; how many.
 
@@ -133,7 +133,7 @@ def pack(ids, scores, found, low, number, fold, fold_bits, lo, hi, out):
                 continue
             key = np.uint64(number[label]) << np.uint64(32) | np.uint64(_falling(bits[row, place]))
             key = key << np.uint64(fold_bits) | np.uint64(fold[row])
-            out[m] = key << np.uint64(1) | np.uint64(found[row, place])
+            out[m] = key << np.uint64(1) | np.uint64(hits[row, place])
             m += 1
     return m
 
@@ -335,7 +335,7 @@ def confusions(indptr, ids, found, lo, hi, out):
 
 
 @kernel
-def confused(indptr, indices, ids, found, lo, hi, out):
+def confused(indptr, indices, ids, hits, lo, hi, out):
     """Fill ``out`` with ``predicted 2^32 + missed`` for each wrong prediction and each missed label of rows [lo, hi)."""
     m = 0
     for row in range(lo, hi):
@@ -345,6 +345,6 @@ def confused(indptr, indices, ids, found, lo, hi, out):
                 missed &= ids[row, place] != indices[j]
             if missed:
                 for place in range(ids.shape[1]):
-                    if ids[row, place] >= 0 and not found[row, place]:
+                    if ids[row, place] >= 0 and not hits[row, place]:
                         out[m] = np.int64(ids[row, place]) << 32 | np.int64(indices[j])
                         m += 1

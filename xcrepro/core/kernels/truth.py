@@ -59,8 +59,8 @@ def weight_sums(indptr, indices, weights, lo, hi, sums):
 
 
 @kernel
-def hits(indptr, indices, ids, lo, hi, found):
-    """``found[row, place]``: 1 where the label at that place is relevant. Absent places (-1) miss."""
+def hits(indptr, indices, ids, lo, hi, out):
+    """``out[row, place]``: 1 where the label at that place is relevant. Absent places (-1) miss."""
     k = ids.shape[1]
     for row in range(lo, hi):
         start, stop = indptr[row], indptr[row + 1]
@@ -73,7 +73,7 @@ def hits(indptr, indices, ids, lo, hi, found):
                 hit = False
                 for j in range(start, stop):
                     hit |= indices[j] == label
-                found[row, place] = hit
+                out[row, place] = hit
                 continue
             left, right = start, stop
             while left < right:
@@ -82,7 +82,7 @@ def hits(indptr, indices, ids, lo, hi, found):
                     left = middle + 1
                 else:
                     right = middle
-            found[row, place] = left < stop and indices[left] == label
+            out[row, place] = left < stop and indices[left] == label
 
 
 @kernel

@@ -56,11 +56,11 @@ class BrierParts(NamedTuple):
         return self.uncertainty - self.resolution + self.reliability + self.within_variance - self.within_covariance
 
 
-def check_any(found: Pairs) -> Pairs:
+def check_any(pairs: Pairs) -> Pairs:
     """Refuse what holds no pair."""
-    if not found.n:
+    if not pairs.n:
         raise ArgumentError("top", "must hold at least one prediction", "none")
-    return found
+    return pairs
 
 
 def brier_of(pairs: Pairs) -> float:

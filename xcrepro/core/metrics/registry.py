@@ -243,15 +243,6 @@ def of_bin(name: str) -> str:
     return found[1] if found else ""
 
 
-def is_metric(name: str) -> bool:
-    """Whether :func:`metric_named` knows the name.
-
-    >>> is_metric("P"), is_metric("macro-F1 (1-9)"), is_metric("Prec")
-    (True, True, False)
-    """
-    return name in METRICS or of_bin(name) != ""
-
-
 def metric_named(name: str) -> Metric:
     """The metric of that very name, macro-F1 for one of its bins; KeyError where there is none."""
     return METRICS["macro-F1" if of_bin(name) else name]

@@ -524,8 +524,8 @@ class Replicates:
         several = np.array([*(runs > 1), *(max(runs[i], runs[j]) > 1 for i, j in self._pairs)])[:, None, None]
         return Estimates(found.value, error, low, high, p), found.error, np.where(several, np.sqrt(of_runs), np.nan)
 
-    def _columns(self, found: Estimates, parts: Sequence[np.ndarray], at: tuple[int, int, int]) -> list[float]:
-        return [float(array[at]) for array in (*found[:4], *(parts if max(self._runs) > 1 else ()))]
+    def _columns(self, estimates: Estimates, parts: Sequence[np.ndarray], place: tuple[int, int, int]) -> list[float]:
+        return [float(array[place]) for array in (*estimates[:4], *(parts if max(self._runs) > 1 else ()))]
 
     @property
     def _headings(self) -> list[str]:

@@ -262,11 +262,11 @@ def compare_all(
     return Comparison(alone, pairs)
 
 
-def _corrected(found: list, correction: str | None) -> list:
+def _corrected(outcomes: list, correction: str | None) -> list:
     if correction is None:
-        return found
-    adjusted = holm([one.p for one in found])
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+        return outcomes
+    adjusted = holm([one.p for one in outcomes])
+    return [replace(one, p_adjusted=float(p)) for one, p in zip(outcomes, adjusted, strict=True)]
 
 
 def holm(p) -> np.ndarray:

@@ -35,9 +35,9 @@ def ridge(
     penalties = np.broadcast_to(np.asarray(penalty, np.float64), target.shape[1:])
     out, turned = np.zeros((X.shape[1], target.shape[1])), X.T.tocsr()
 
-    def solve(_: int, at: slice) -> None:
-        own = penalties[at]
-        residual = turned @ np.ascontiguousarray(target[:, at])
+    def solve(_: int, stretch: slice) -> None:
+        own = penalties[stretch]
+        residual = turned @ np.ascontiguousarray(target[:, stretch])
         found, direction = np.zeros_like(residual), residual.copy()
         square = (residual * residual).sum(axis=0)
         enough = eps * eps * square
@@ -52,7 +52,7 @@ def ridge(
             residual -= step * image
             before, square = square, (residual * residual).sum(axis=0)
             direction = residual + np.divide(square, before, out=np.zeros_like(square), where=before > 0) * direction
-        out[:, at] = found
+        out[:, stretch] = found
         if progress is not None:
             progress.add(found.shape[1])
 

@@ -323,8 +323,8 @@ class CS(Model):
         size = min(self.sparsity, self.seen_.size, self.signs_.shape[1])
         ids, scores = np.empty((X.shape[0], size), np.int64), np.empty((X.shape[0], size))
 
-        def decode(_: int, at: slice) -> None:
-            ids[at], scores[at] = pursued(X[at] @ self.points_, self.signs_, size)
+        def decode(_: int, stretch: slice) -> None:
+            ids[stretch], scores[stretch] = pursued(X[stretch] @ self.points_, self.signs_, size)
 
         threads.over_stretches(X.shape[0], 256, decode)
         rows = np.arange(0, size * X.shape[0] + 1, size)

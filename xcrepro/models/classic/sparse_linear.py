@@ -176,8 +176,8 @@ class ProXML(_SparseLinear):
         turned = X.T.tocsr()
         warn("ProXML", 2.0 * steps * X.nnz * truth.n_labels)
 
-        def some(number: int, at: slice) -> None:
-            signs = 2.0 * Y[:, at].toarray() - 1.0
+        def some(number: int, stretch: slice) -> None:
+            signs = 2.0 * Y[:, stretch].toarray() - 1.0
             found[number] = sparse.csr_matrix(proximal(X, turned, signs, C, slope, steps, eps))
             progress.add(1)
 

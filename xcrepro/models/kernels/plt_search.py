@@ -134,14 +134,14 @@ def _sink(scores, labels, etas, size, score, label, eta):
 
 
 @kernel
-def _offer(scores, labels, etas, found, score, label, eta):
+def _offer(scores, labels, etas, n, score, label, eta):
     """Keep a label if it is among the best so far; returns how many are kept."""
     k = scores.size
-    if found == k:
+    if n == k:
         if score > scores[0] or (score == scores[0] and label < labels[0]):
             _sink(scores, labels, etas, k, score, label, eta)
         return k
-    i = found
+    i = n
     while i > 0:
         j = (i - 1) // 2
         if scores[j] < score or (scores[j] == score and labels[j] > label):
@@ -149,7 +149,7 @@ def _offer(scores, labels, etas, found, score, label, eta):
         scores[i], labels[i], etas[i] = scores[j], labels[j], etas[j]
         i = j
     scores[i], labels[i], etas[i] = score, label, eta
-    return found + 1
+    return n + 1
 
 
 @kernel

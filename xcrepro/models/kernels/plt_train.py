@@ -52,7 +52,7 @@ def _rising(numbers, bits, words, out):
 
 
 @kernel
-def members(found, edges, n, everyone):
+def members(places, edges, n, everyone):
     """A chunk's points: (points, rising; positive_start; positive), of which the last two are what ``train`` takes.
 
     found[edges[c]:edges[c + 1]]: child c's positives among the n points, label after label. ``everyone``: all are members.
@@ -63,7 +63,7 @@ def members(found, edges, n, everyone):
     if everyone:
         points[:] = np.arange(n)
     else:
-        points = points[: _rising(found[edges[0] : edges[-1]], bits, words, points)]
+        points = points[: _rising(places[edges[0] : edges[-1]], bits, words, points)]
     place = np.empty(n, np.int32)
     for i in range(points.size):
         place[points[i]] = i
@@ -71,7 +71,7 @@ def members(found, edges, n, everyone):
     start = np.zeros(edges.size, np.int64)
     for c in range(edges.size - 1):
         its = positive[start[c] :]
-        n_its = _rising(found[edges[c] : edges[c + 1]], bits, words, its)
+        n_its = _rising(places[edges[c] : edges[c + 1]], bits, words, its)
         for k in range(n_its):
             its[k] = place[its[k]]
         start[c + 1] = start[c] + n_its

@@ -169,9 +169,9 @@ class LabelAttention(networks.Network):
         embedding, n, n_labels = self.embedding_[words], X.shape[0], self.labels_.size
         z = np.empty((n, n_labels), np.float32)
 
-        def work(_number: int, at: slice) -> None:
-            _, exp, seen = _look(embedding, self.query_[at], self.output_[at])
-            z[:, at] = _attend(X, exp, seen)[1] + self.bias_[at]
+        def work(_number: int, stretch: slice) -> None:
+            _, exp, seen = _look(embedding, self.query_[stretch], self.output_[stretch])
+            z[:, stretch] = _attend(X, exp, seen)[1] + self.bias_[stretch]
 
         threads.over_stretches(n_labels, _BLOCK, work)
         return z
@@ -204,20 +204,20 @@ def backpropagate(
     found = {name: np.empty_like(weights[name]) for name in ("query", "output", "bias")}
     parts = np.empty((-(-n_labels // _BLOCK), *embedding.shape), np.float32)
 
-    def work(number: int, at: slice) -> None:
-        query, output = weights["query"][at], weights["output"][at]
+    def work(number: int, stretch: slice) -> None:
+        query, output = weights["query"][stretch], weights["output"][stretch]
         look, exp, seen = _look(embedding, query, output)
         mass, score = _attend(X, exp, seen)
-        error = arithmetic.sigmoid32(score + weights["bias"][at])
-        error -= relevant[:, at]
-        error *= importance[at] / np.float32(n)
+        error = arithmetic.sigmoid32(score + weights["bias"][stretch])
+        error -= relevant[:, stretch]
+        error *= importance[stretch] / np.float32(n)
         d_look, d_seen = np.empty_like(exp), np.empty_like(exp)
         words = by_word.indptr, by_word.indices, by_word.data
         kernel.attend_back(*words, exp, seen, mass, score, error, d_look, d_seen)
         d_look *= np.abs(look) < _LIMIT
-        arithmetic.product(d_look.T, embedding, found["query"][at])
-        arithmetic.product(d_seen.T, embedding, found["output"][at])
-        found["bias"][at] = error.sum(axis=0)
+        arithmetic.product(d_look.T, embedding, found["query"][stretch])
+        arithmetic.product(d_seen.T, embedding, found["output"][stretch])
+        found["bias"][stretch] = error.sum(axis=0)
         arithmetic.product(d_seen, output, parts[number])
         parts[number] += arithmetic.product(d_look, query)
 

@@ -148,16 +148,16 @@ class Steps:
         rng = json.dumps(self.rng.bit_generator.state)
         return {"epoch": np.array(self._epoch), "rng": np.array(rng), **arrays}
 
-    def _restore(self, found: dict[str, np.ndarray]) -> bool:
-        self.rng.bit_generator.state = json.loads(str(found.pop("rng")))
-        self._epoch = int(found.pop("epoch"))
+    def _restore(self, arrays: dict[str, np.ndarray]) -> bool:
+        self.rng.bit_generator.state = json.loads(str(arrays.pop("rng")))
+        self._epoch = int(arrays.pop("epoch"))
         for part in self._state.values():
             part.clear()
-        for name, array in found.items():
+        for name, array in arrays.items():
             part, _, own = name.partition(" ")
             self._state[part][own] = array
         return True
 
 
-def _arrays(one) -> tuple[np.ndarray, ...]:
-    return (one.indptr, one.indices, one.data, np.array(one.shape)) if sparse.issparse(one) else (one,)
+def _arrays(value) -> tuple[np.ndarray, ...]:
+    return (value.indptr, value.indices, value.data, np.array(value.shape)) if sparse.issparse(value) else (value,)

@@ -359,12 +359,12 @@ def backpropagate_shares(
 
 
 def _hand_over(
-    found: list, X: sparse.csr_matrix, slope: np.ndarray, mask: np.ndarray, tanh: np.ndarray, update
+    slopes: list, X: sparse.csr_matrix, slope: np.ndarray, mask: np.ndarray, tanh: np.ndarray, update
 ) -> None:
     """What was found for the outputs, and for the first layer the slopes by the hidden layer, carried on."""
     slope *= mask
     slope *= 1 - tanh * tanh
-    for one in (*found, ("embedding", slice(None), X.T @ slope), ("hidden_bias", slice(None), slope.sum(axis=0))):
+    for one in (*slopes, ("embedding", slice(None), X.T @ slope), ("hidden_bias", slice(None), slope.sum(axis=0))):
         update(*one)
 
 

@@ -45,10 +45,10 @@ def keep_train_points(ds: Dataset, rows: slice | np.ndarray) -> Dataset:
 def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
     """The data with these labels alone, in the order of their ids here, with all points and what is known of the labels."""
 
-    def split(part: Split) -> Split:
+    def split(points: Split) -> Split:
         of_points = {"X", "texts", "numbers"}
-        of_labels = [field.name for field in dataclasses.fields(part) if field.name not in of_points]
-        return dataclasses.replace(part, **{name: columns(getattr(part, name), labels) for name in of_labels})
+        of_labels = [field.name for field in dataclasses.fields(points) if field.name not in of_points]
+        return dataclasses.replace(points, **{name: columns(getattr(points, name), labels) for name in of_labels})
 
     names, codes = (tuple(of[label] for label in labels) if of else () for of in (ds.label_names, ds.label_codes))
     validation = None if ds.validation is None else split(ds.validation)
@@ -160,19 +160,19 @@ def compared(Y, pairs: Mapping[str, tuple[TopK, TopK]], metrics: Sequence[str], 
     return pd.concat(parts, ignore_index=True)
 
 
-def outcome(found: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None, str]:
+def outcome(differences: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None, str]:
     """Whether differences of :func:`compared` are all clear (Holm's p below 0.05) and on ``side``; and a sentence with counts.
 
     False if one is clear and on the other side, else None. The range of the differences is in points.
     """
-    clear = holm(found["p raw"]) < 0.05
+    clear = holm(differences["p raw"]) < 0.05
     sign = -1 if side == "below" else 1
-    right, wrong = clear & (sign * found["value"] > 0), clear & (sign * found["value"] < 0)
+    right, wrong = clear & (sign * differences["value"] > 0), clear & (sign * differences["value"] < 0)
     other = "above" if side == "below" else "below"
-    parts = [f"{what} {side} in {right.sum()} of {len(found)}".strip()]
+    parts = [f"{what} {side} in {right.sum()} of {len(differences)}".strip()]
     parts += [f"{other} in {wrong.sum()}"] if wrong.any() else []
     parts += [f"too small to tell in {(~right & ~wrong).sum()}"] if (~right & ~wrong).any() else []
-    ends = f"{100 * found['value'].min():+.1f} to {100 * found['value'].max():+.1f} points"
+    ends = f"{100 * differences['value'].min():+.1f} to {100 * differences['value'].max():+.1f} points"
     return (False if wrong.any() else True if right.all() else None), f"{', '.join(parts)} ({ends})"
 
 

@@ -73,11 +73,11 @@ def compare_label_counts(source: str, names: Iterable[str]) -> pd.DataFrame:
     return _compare(source, found)
 
 
-def _compare(source: str, found: Iterable[tuple[str, dict]]) -> pd.DataFrame:
-    """found: pairs of a dataset and our numbers by column."""
+def _compare(source: str, ours: Iterable[tuple[str, dict]]) -> pd.DataFrame:
+    """ours: pairs of a dataset and our numbers by column."""
     rows = [
         (registry.get(name).printed_name, column, registry.printed(name, FIELDS[column], source), float(value))
-        for name, values in found
+        for name, values in ours
         for column, value in values.items()
         if value is not None
     ]

@@ -169,8 +169,8 @@ def _refuse_escape(archive: Path, member: zipfile.ZipInfo) -> None:
         raise _untrue(archive, f"the member {_shown(name)}", expected)
 
 
-def _untrue(archive: Path, found: str, expected: str) -> DataError:
-    return DataError(archive.name, found, expected, do="This archive is not what it claims to be: do not use it")
+def _untrue(archive: Path, got: str, expected: str) -> DataError:
+    return DataError(archive.name, got, expected, do="This archive is not what it claims to be: do not use it")
 
 
 def _shown(name: PurePosixPath) -> str:

@@ -73,8 +73,8 @@ def power_law(counts, n_points: int, draws: int = 200, seed: int = 0) -> PowerLa
         here = times > 0
         return a, float(np.abs(np.cumsum(times)[here] / times.sum() - below[here]).max()), below
 
-    def tallied(at: np.ndarray) -> np.ndarray:
-        return np.bincount(np.minimum(at, sizes.size - 1), minlength=sizes.size)
+    def tallied(labels: np.ndarray) -> np.ndarray:
+        return np.bincount(np.minimum(labels, sizes.size - 1), minlength=sizes.size)
 
     exponent, distance, below = fitted(tallied(counts - counts.min()))
     far = sum(

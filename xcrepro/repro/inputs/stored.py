@@ -230,8 +230,8 @@ def confirm(entry: Entry, top: TopK, libraries: str) -> None:
     raise Unconfirmed(f"{said}, first in {where}. If the change is right, `make train` stores them")
 
 
-def _same(one: TopK, other: TopK) -> bool:
-    return one.ids.tobytes() == other.ids.tobytes() and one.scores.tobytes() == other.scores.tobytes()
+def _same(first: TopK, second: TopK) -> bool:
+    return first.ids.tobytes() == second.ids.tobytes() and first.scores.tobytes() == second.scores.tobytes()
 
 
 # ---------------------------------------------------------------- making them

@@ -157,15 +157,15 @@ def count(data: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "share", "statistic", "value"])
 
 
-def write(found: pd.DataFrame) -> Path:
+def write(statistics: pd.DataFrame) -> Path:
     """Put statistics on record, in :data:`RECORD`; those of other datasets stay there as they are."""
     path = paths.project_root() / RECORD
     if path.is_file():
         old = pd.read_csv(path)
-        found = pd.concat([old[~old["dataset"].isin(found["dataset"])], found])
-    found = found.sort_values("dataset", kind="stable")
+        statistics = pd.concat([old[~old["dataset"].isin(statistics["dataset"])], statistics])
+    statistics = statistics.sort_values("dataset", kind="stable")
     with paths.atomic_path(path) as part:
-        found.to_csv(part, index=False, lineterminator="\n")
+        statistics.to_csv(part, index=False, lineterminator="\n")
     return path
 
 

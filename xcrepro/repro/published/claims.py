@@ -260,7 +260,7 @@ class Claims:
         """
         return self.sum_up(self.comparisons(evidence, level, only=only, datasets=datasets), only=only)
 
-    def sum_up(self, found: pd.DataFrame, *, only=None) -> pd.DataFrame:
+    def sum_up(self, comparisons: pd.DataFrame, *, only=None) -> pd.DataFrame:
         """Each claim's verdict, as :meth:`verdicts` gives it, from rows of :meth:`comparisons`, none or more.
 
         Examples
@@ -275,7 +275,7 @@ class Claims:
 
         rows = []
         for claim in self._chosen(only).itertuples():
-            part = found[found["id"] == claim.id]
+            part = comparisons[comparisons["id"] == claim.id]
             kinds = part["source"].str.split(",").str[0]
             real, made = (_by_dataset(part[kinds == kind], claim) for kind in ("real", "synthetic"))
             of_one = _by_dataset(
@@ -522,7 +522,7 @@ def _is_exact(claim, value: float) -> bool:
     return off >= 0 if claim.direction == "at least" else off <= 0
 
 
-def _with_errors(claim, part: pd.DataFrame, level: float) -> pd.DataFrame:
+def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame:
     """Holm's correction over the rows, the interval that goes with it, and the outcome of each."""
     import numpy as np
 
@@ -532,40 +532,44 @@ def _with_errors(claim, part: pd.DataFrame, level: float) -> pd.DataFrame:
     target = float(claim.value or 0)
     within = claim.direction == "within"
     # Of the two ends of a margin the nearer one decides: an interval on its inner side is inside the other end, too.
-    off = part["value"].to_numpy() - (np.copysign(target, part["value"]) if within else target)
-    error = _errors(part, off)
+    off = comparisons["value"].to_numpy() - (np.copysign(target, comparisons["value"]) if within else target)
+    error = _errors(comparisons, off)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.abs(off) / error
     raw = np.where(off == 0, 1.0, 2 * np.asarray(distributions.normal(-np.where(np.isnan(z), 0, z))))
     raw = np.where(np.isnan(error), np.nan, raw)
     if target == 0:  # the p of the evidence may be Student's; it is of a difference of 0
-        raw = np.where(np.isnan(part["p raw"]), raw, part["p raw"])
-    part["p"] = holm(raw)
+        raw = np.where(np.isnan(comparisons["p raw"]), raw, comparisons["p raw"])
+    comparisons["p"] = holm(raw)
     # The least p of m is held to (1 - level) / m, the next to (1 - level) / (m - 1), and so on; all from the first
     # that fails on to the same as that one.
     tested = np.flatnonzero(~np.isnan(raw))
     # What is committed has p = 0 for what is below 1e-14: there the larger z comes first, before and after it was written.
     order = tested[np.lexsort((-z[tested], np.where(raw < 1e-14, 0.0, raw)[tested]))]
-    sure = part["p"].to_numpy() <= 1 - level
+    sure = comparisons["p"].to_numpy() <= 1 - level
     among = np.maximum(np.arange(len(order), 0, -1), len(order) - sure[order].sum())
-    share = np.full(len(part), np.nan)
+    share = np.full(len(comparisons), np.nan)
     share[order] = (1 - level) / among
     half = error * np.asarray(distributions.normal_quantile(1 - np.where(np.isnan(share), 1, share) / 2))
-    part["low"], part["high"] = part["value"] - half, part["value"] + half
-    side = np.sign(target - part["value"].abs()) if within else np.sign(off) * (1 if claim.direction == "above" else -1)
-    part["outcome"] = np.where(sure & (side > 0), _WORDS[0], np.where(sure & (side < 0), _WORDS[1], _WORDS[2]))
-    return part
+    comparisons["low"], comparisons["high"] = comparisons["value"] - half, comparisons["value"] + half
+    side = (
+        np.sign(target - comparisons["value"].abs())
+        if within
+        else np.sign(off) * (1 if claim.direction == "above" else -1)
+    )
+    comparisons["outcome"] = np.where(sure & (side > 0), _WORDS[0], np.where(sure & (side < 0), _WORDS[1], _WORDS[2]))
+    return comparisons
 
 
-def _errors(part: pd.DataFrame, off) -> object:
+def _errors(comparisons: pd.DataFrame, off) -> object:
     """Standard errors: as given, else from the half of the 95 % interval that lies towards the claimed value."""
     import numpy as np
 
     from xcrepro.core import distributions
 
-    towards = np.where(off > 0, part["value"] - part["low"], part["high"] - part["value"])
+    towards = np.where(off > 0, comparisons["value"] - comparisons["low"], comparisons["high"] - comparisons["value"])
     from_ends = towards / distributions.normal_quantile((1 + _INTERVAL) / 2)
-    return np.where(part["stderr"].isna(), from_ends, part["stderr"])
+    return np.where(comparisons["stderr"].isna(), from_ends, comparisons["stderr"])
 
 
 def sample_of(name: str) -> str:
@@ -573,10 +577,10 @@ def sample_of(name: str) -> str:
     return re.sub(r" \(all records\)$|, split \d+$", "", name)
 
 
-def _by_dataset(part: pd.DataFrame, claim) -> dict[str, str]:
+def _by_dataset(comparisons: pd.DataFrame, claim) -> dict[str, str]:
     """Each dataset's outcome: all comparisons must hold, and what its cell says, and one that does not is enough against."""
     found = {}
-    for name, one in part.groupby("dataset", sort=False):
+    for name, one in comparisons.groupby("dataset", sort=False):
         outcomes = set(one["outcome"])
         compared = one[one["metric"] != ""]
         asked = set(claim.k.split(";")) if len(compared) else set()
@@ -585,9 +589,9 @@ def _by_dataset(part: pd.DataFrame, claim) -> dict[str, str]:
     return found
 
 
-def _listed(found: dict[str, str]) -> str:
+def _listed(outcomes: dict[str, str]) -> str:
     groups: dict[str, list[str]] = {}
-    for name, word in found.items():
+    for name, word in outcomes.items():
         groups.setdefault(word, []).append(name)
     return "; ".join(f"{word} on {', '.join(groups[word])}" for word in _WORDS if word in groups)
 

@@ -110,38 +110,38 @@ def _joined(here: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> pd.DataFr
     return pd.concat([here, *(table for table in there if len(table))], ignore_index=True)
 
 
-def verdicts(item: Item, found: pd.DataFrame) -> pd.DataFrame:
+def verdicts(item: Item, evidence: pd.DataFrame) -> pd.DataFrame:
     """The claims that a notebook tests, against its evidence, as its last table shows them: claim, print, datasets (the
     difference in points with its interval at the k where the claim is weakest, or words), verdict."""
     paper = item.entry.id.partition("/")[0]
     documents = [claims(paper)] if paper in known() else [claims(name) for name in known()]
     named = {one: list(one.table.loc[one.table["notebook"] == item.entry.id, "id"]) for one in documents}
-    tables = [shown(one, _about(one, found), mine) for one, mine in named.items() if mine]
+    tables = [shown(one, _about(one, evidence), mine) for one, mine in named.items() if mine]
     table = pd.concat(tables, ignore_index=True).fillna("")
     return table[[*(name for name in table if name != "verdict"), "verdict"]]
 
 
-def apart(table: pd.DataFrame, found: pd.DataFrame) -> list[pd.DataFrame]:
+def apart(table: pd.DataFrame, evidence: pd.DataFrame) -> list[pd.DataFrame]:
     """The table of :func:`verdicts` in two: claims that some data speak about, and those that only print or a calculation does;
     each without columns that would be empty."""
-    names = [name for name in found["dataset"].unique() if name and name in table]
+    names = [name for name in evidence["dataset"].unique() if name and name in table]
     on_data = (table[names] != "").any(axis=1)
     parts = [part for part in (table[on_data], table[~on_data].drop(columns=names)) if len(part)]
     return [part.loc[:, (part != "").any(axis=0)].reset_index(drop=True) for part in parts]
 
 
-def _about(document, found: pd.DataFrame) -> pd.DataFrame:
+def _about(document, evidence: pd.DataFrame) -> pd.DataFrame:
     """Without the outcomes of other documents' claims."""
     others = {id for name in known() if name != document.paper for id in claims(name).table["id"]}
-    ids = found["id"] if "id" in found else pd.Series("", found.index)
-    return found[~ids.isin(others - set(document.table["id"]))]
+    ids = evidence["id"] if "id" in evidence else pd.Series("", evidence.index)
+    return evidence[~ids.isin(others - set(document.table["id"]))]
 
 
-def shown(document, found: pd.DataFrame, only: list[str]) -> pd.DataFrame:
+def shown(document, evidence: pd.DataFrame, only: list[str]) -> pd.DataFrame:
     """The table of :func:`verdicts` for any claims of a document."""
-    own = _own(found)
-    compared = document.comparisons(found, only=only, datasets=own)
-    judged = document.verdicts(found, only=only, datasets=own).set_index("id")
+    own = _own(evidence)
+    compared = document.comparisons(evidence, only=only, datasets=own)
+    judged = document.verdicts(evidence, only=only, datasets=own).set_index("id")
     rows = []
     for id, row in judged[judged.index.isin(compared["id"])].iterrows():
         part = compared[compared["id"] == id]
@@ -153,25 +153,25 @@ def shown(document, found: pd.DataFrame, only: list[str]) -> pd.DataFrame:
     return table[[*(name for name in table if name != "verdict"), "verdict"]]
 
 
-def _own(found: pd.DataFrame) -> list[str]:
+def _own(evidence: pd.DataFrame) -> list[str]:
     """The datasets that the catalogue does not know."""
     from xcrepro.repro.published.claims import _datasets
 
-    return [name for name in found["dataset"].unique() if name and name not in _datasets()]
+    return [name for name in evidence["dataset"].unique() if name and name not in _datasets()]
 
 
-def _named(claim: pd.Series, part: pd.DataFrame) -> str:
-    if (part["metric"] == "").all():
+def _named(claim: pd.Series, rows: pd.DataFrame) -> str:
+    if (rows["metric"] == "").all():
         return claim["claim"]
     at = f"@{claim['k'].replace(';', ', ')}" if claim["k"] else ""
     return f"{claim['left']} {claim['direction']} {claim['right']}, {claim['metric']}{at}"
 
 
-def _effect(claim: pd.Series, part: pd.DataFrame) -> str:
+def _effect(claim: pd.Series, rows: pd.DataFrame) -> str:
     """The comparison that speaks least for the claim, in points with its interval."""
-    compared = part[part["metric"] != ""]
+    compared = rows[rows["metric"] != ""]
     if not len(compared):
-        return "; ".join(part["effect"])
+        return "; ".join(rows["effect"])
     side = -1 if claim["direction"] in ("below", "at most") else 1
     ends = compared["low"] if side > 0 else -compared["high"]
     one = compared.loc[ends.where(ends.notna(), side * compared["value"]).idxmin()]
@@ -206,8 +206,8 @@ def of_paper(paper: str) -> pd.DataFrame:
     return found.assign(outcome=[_outcome(row) for _, row in found.iterrows()])
 
 
-def _in_words(claim: pd.Series, part: pd.DataFrame) -> str:
-    words = [(name, _effect(claim, one)) for name, one in part.groupby("dataset", sort=False)]
+def _in_words(claim: pd.Series, rows: pd.DataFrame) -> str:
+    words = [(name, _effect(claim, one)) for name, one in rows.groupby("dataset", sort=False)]
     return "; ".join(f"{name}: {word}" if name else word for name, word in words if word)
 
 
@@ -238,10 +238,10 @@ def _outcome(row: pd.Series) -> str:
     return next((word for word in ("does not hold", "cannot tell", "holds") if words.startswith(word)), "")
 
 
-def counted(found: pd.DataFrame) -> pd.DataFrame:
+def counted(claims: pd.DataFrame) -> pd.DataFrame:
     """How many claims of :func:`of_paper` each kind of evidence decides, and how they come out by it."""
     rows = []
-    for name, part in found.groupby("section", sort=False):
+    for name, part in claims.groupby("section", sort=False):
         rows.append(
             {"evidence": name, "claims": len(part)} | {word: (part["outcome"] == word).sum() for word in OUTCOMES}
         )
@@ -270,17 +270,17 @@ class Page:
     def _repr_markdown_(self) -> str:
         return "\n\n".join(self._table(name, part) for name, part in self.parts if len(part))
 
-    def _table(self, name: str, part: pd.DataFrame) -> str:
+    def _table(self, name: str, rows: pd.DataFrame) -> str:
         tested = name != "none"
         head = ("claim", "where", *(("verdict", "what we find") if tested else ("why not", "our finding")), "notebook")
         lines = ["| " + " | ".join(head) + " |", "|" + " :-- |" * len(head)]
-        for _, row in part.iterrows():
+        for _, row in rows.iterrows():
             link = f"[{row['notebook'].partition('/')[2]}](../{row['notebook']}.ipynb)" if row["notebook"] else ""
             cells = [row["claim"], row["where"], row["verdict" if tested else "untested"], row["found"], link]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         fold = "<details open>" if name in self.open else "<details>"
         title = SECTIONS[name][0].upper() + SECTIONS[name][1:]
-        return "\n".join([fold, f"<summary>{title} ({len(part)})</summary>", "", *lines, "", "</details>"])
+        return "\n".join([fold, f"<summary>{title} ({len(rows)})</summary>", "", *lines, "", "</details>"])
 
 
 def margin(paper: str, id: str) -> float:

@@ -162,7 +162,7 @@ def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead
     return list(zip(found, holm([each.p_most for each in found]), strict=True))
 
 
-def _cell(name: str, text: str, one: float) -> Cell:
+def _cell(name: str, text: str, whole: float) -> Cell:
     if re.fullmatch(r"\d{1,3},\d{1,2}", str(text)):
         raise ArgumentError(
             name, "must be a printed number", repr(text), f"a point, not a comma: {text.replace(',', '.')}"
@@ -171,8 +171,8 @@ def _cell(name: str, text: str, one: float) -> Cell:
         cell = Cell.of(str(text))
     except ValueError as error:
         raise ArgumentError(name, "must be a printed number", repr(text), str(error)) from None
-    if not 0 <= cell.value <= one:
-        raise ArgumentError(name, f"must lie in 0 to {one:g}", repr(text), "percent, or fractions with one=1")
+    if not 0 <= cell.value <= whole:
+        raise ArgumentError(name, f"must lie in 0 to {whole:g}", repr(text), "percent, or fractions with one=1")
     return cell
 
 

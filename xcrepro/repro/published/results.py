@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro.core.errors import DataError, DataMissing
 from xcrepro.core.metrics import registry
-from xcrepro.repro.published.checks import ERRORS, RATES, Cell, Fault, Row, column, faults, micro_f1
+from xcrepro.repro.published.checks import ERRORS, RATES, Cell, Row, column, faults
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,19 +52,10 @@ def audit_results(path: str | Path) -> pd.DataFrame:
     return table
 
 
-def audit_values(values: Mapping[str, float], full_rows: bool = True) -> list[Fault]:
-    """The faults in the exact results of one method, ``"P@1"`` -> fraction; NaN and unknown names are passed over."""
-    cells = {}
-    for name, value in values.items():
-        if (known := _metric(name)) is not None and not math.isnan(value):
-            cells[known] = Cell(repr(float(value)), float(value), float(value))
-    return [fault for fault in faults(Row(cells, 1.0)) if full_rows or fault.check != micro_f1.__name__]
-
-
-def _fractions(cells: Mapping[tuple[str, int], Cell], one: float) -> Iterator[tuple[str, ...]]:
+def _fractions(cells: Mapping[tuple[str, int], Cell], whole: float) -> Iterator[tuple[str, ...]]:
     """A row of rates at most 1 in a file of percent."""
     rates = {known: cell for known, cell in cells.items() if known[0] in RATES}
-    if one > 1 and len(rates) > 1 and 0 < max(cell.high for cell in rates.values()) <= 1:
+    if whole > 1 and len(rates) > 1 and 0 < max(cell.high for cell in rates.values()) <= 1:
         known, cell = max(rates.items(), key=lambda item: item[1].high)
         why = "Every rate of this row is at most 1, where the rest of the file is in percent. Are these fractions?"
         yield column(*known), cell.printed, "percent", "one unit in a file", why

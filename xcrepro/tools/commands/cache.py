@@ -54,14 +54,14 @@ def _rm(arguments) -> int:
     return 0
 
 
-def _lines(found) -> list[str]:
+def _lines(usage) -> list[str]:
     import time
 
-    names = max((len(entry.name) for entry in found), default=0)
+    names = max((len(entry.name) for entry in usage), default=0)
     return [
         f"{entry.name:<{names}}  {_size(entry.size):>9}  used {time.strftime('%Y-%m-%d', time.localtime(entry.used))}  "
         f"{entry.about or entry.kind}"
-        for entry in found
+        for entry in usage
     ]
 
 

@@ -178,10 +178,10 @@ def _save(lesson: Lesson, notebook: dict, folder: Path, folded: bool = False) ->
     """
     (folder / _PICTURES).mkdir(parents=True, exist_ok=True)
 
-    def picture(found: re.Match) -> str:
-        name = Path(found[2]).name
-        shutil.copy(lesson.path.parent / found[2], folder / _PICTURES / name)
-        return f"{found[1]}{_PICTURES}/{name})"
+    def picture(match: re.Match) -> str:
+        name = Path(match[2]).name
+        shutil.copy(lesson.path.parent / match[2], folder / _PICTURES / name)
+        return f"{match[1]}{_PICTURES}/{name})"
 
     def shown(source: str) -> str:
         text = _IMAGE.sub(picture, _links(source))
@@ -202,8 +202,8 @@ def _links(text: str) -> str:
     '[P@k](glossary.md#pk), audit, [below](#pk), [page](https://example.org)'
     """
 
-    def one(found: re.Match) -> str:
-        words, target, place = found.groups()
+    def one(match: re.Match) -> str:
+        words, target, place = match.groups()
         name = Path(target).name
         return f"[{words}]({name}{place or ''})" if name in (_GLOSSARY, _PRIMER) else words
 

@@ -123,12 +123,12 @@ def drawn(lesson: Lesson, seed: int) -> Lesson:
     because they are those of other data.
     """
 
-    def other(found: re.Match) -> str:
-        key = f"{seed}, {lesson.name}, {found[1]}{found[2]}".encode()
+    def other(match: re.Match) -> str:
+        key = f"{seed}, {lesson.name}, {match[1]}{match[2]}".encode()
         number = int.from_bytes(hashlib.sha256(key).digest()[:6])
-        if found[1] == "points=":
-            number = int(found[2]) + number % (int(found[2]) // 5)  # up to a fifth more, and so other counts and splits
-        return f"{found[1]}{number}{found[3]}"
+        if match[1] == "points=":
+            number = int(match[2]) + number % (int(match[2]) // 5)  # up to a fifth more, and so other counts and splits
+        return f"{match[1]}{number}{match[3]}"
 
     cells, begun = [], False
     for cell in lesson.notebook["cells"]:

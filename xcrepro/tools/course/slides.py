@@ -125,8 +125,8 @@ def _markdown(source: str) -> str:
     # Formulas become placeholders that Markdown leaves alone; dollars in code are no formulas.
     kept: list[str] = []
 
-    def keep(found: re.Match) -> str:
-        kept.append(formula(found.group(1) or found.group(2), display=bool(found.group(1))))
+    def keep(match: re.Match) -> str:
+        kept.append(formula(match.group(1) or match.group(2), display=bool(match.group(1))))
         return f"FORMULA{len(kept) - 1}END"
 
     def prose(text: str) -> str:

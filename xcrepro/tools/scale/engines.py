@@ -96,9 +96,9 @@ def _add(folding: Folding, source: Source) -> Part:
     return folding.add(folding.part(), source)
 
 
-def _merge(folding: Folding, part: Part, other: Part) -> Part:
+def _merge(folding: Folding, first: Part, second: Part) -> Part:
     """A task; what it is given stays as it is, for Dask may need it again."""
-    return folding.part().merge(part).merge(other)
+    return folding.part().merge(first).merge(second)
 
 
 def _fault(client, folding: Folding, future, source: Source | None) -> dict[str, str]:

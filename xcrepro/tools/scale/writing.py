@@ -138,9 +138,9 @@ def _matrices(given, rows: int, name: str) -> Iterator:
     return (given[lo : lo + rows] for lo in range(0, given.shape[0], rows))
 
 
-def _only(part, given, which: int):
+def _only(block, given, which: int):
     """Of a pair of features and labels, one."""
-    return part[which] if isinstance(part, tuple) else part
+    return block[which] if isinstance(block, tuple) else block
 
 
 def _truths(given, rows: int) -> Iterable:
