@@ -37,7 +37,9 @@ def add(command) -> None:
     made = steps.add_parser("make", help="make a hidden test set, and the part that students get (DIR/public)")
     ranked = steps.add_parser("rank", help="check what is in DIR/submissions/STUDENT, rank it, write DIR/index.html")
     opened = steps.add_parser("open", help="after the deadline: did the ranking hold on the complete labels?")
-    drawn = steps.add_parser("sheets", help="write a sheet per student: predictions of all groups on a few records, to judge")
+    drawn = steps.add_parser(
+        "sheets", help="write a sheet per student: predictions of all groups on a few records, to judge"
+    )
     merged = steps.add_parser("judge", help="merge the sheets: how much is missing, and does the ranking hold?")
     for step, function in ((made, _make), (ranked, _rank), (opened, _rank), (drawn, _sheets), (merged, _judge)):
         step.set_defaults(command=function, open=step is opened)

@@ -23,6 +23,12 @@ def add(command) -> None:
         shared.add_reading(part)
     drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
     drawn.add_argument("--seed", type=int, default=0, help="default 0")
+    drawn.add_argument(
+        "--texts",
+        type=Path,
+        metavar="FILE",
+        help="a line of text for each row, to be read by who judges; of a dataset its titles or words are shown unasked",
+    )
     drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
     drawn.add_argument(
         "--add",
@@ -38,9 +44,14 @@ def add(command) -> None:
 
 
 def _read(arguments) -> tuple:
-    """Truth, predictions by model, names of labels or None."""
+    """Truth, predictions by model, names of labels or None, what can be read of each row."""
+    from xcrepro.core.data.lines import text_lines
+    from xcrepro.tools import judged
+
     found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(arguments.k))
-    return found.truth, found.tops, None if found.label_names is None else found.label_names.names
+    given = getattr(arguments, "texts", None)
+    texts = judged.texts_of(found.dataset) if given is None else [text for _, text in text_lines(given)]
+    return found.truth, found.tops, None if found.label_names is None else found.label_names.names, texts
 
 
 def _sample(arguments) -> int:
@@ -53,9 +64,9 @@ def _sample(arguments) -> int:
         rule = "must be there, for --add to add to it" if arguments.add else "must not be there yet"
         do = "" if arguments.add else "--add keeps it and adds rows at its end; or take another name"
         raise ArgumentError("--out", rule, given, do)
-    truth, tops, names = _read(arguments)
+    truth, tops, names, texts = _read(arguments)
     rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
-    table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names))
+    table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names, texts))
     before, table = _lacking(arguments.out, table, rows) if arguments.add else (b"", table)
     with atomic_path(arguments.out) as part:
         part.write_bytes(before + table.to_csv(index=False, header=not before, lineterminator="\n").encode())
@@ -107,7 +118,7 @@ def _estimate(arguments) -> int:
 
     from xcrepro.tools import judged
 
-    truth, tops, _ = _read(arguments)
+    truth, tops, *_ = _read(arguments)
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", judged.JudgedWarning)
         said = judged.verdicts(arguments.verdicts)
