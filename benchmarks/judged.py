@@ -16,6 +16,7 @@ from scipy import sparse
 
 import xcrepro as xc
 from benchmarks.intervals import population
+from xcrepro.core.metrics.labelwise import frequency_bins
 
 METRICS = ("P", "R", "nDCG", "coverage")
 K = 5
@@ -23,6 +24,8 @@ RATES = (0.015, 0.2, 0.4, 0.6)
 WHOLE = 0.03  # of the rows that lose all labels
 ROWS = (20, 50, 100, 200, 400)
 ERRORS = (0.05, 0.2)
+AGREE = (0.8, 0.85, 0.9, 0.95, 0.98)
+"""Of how many predicted pairs a cheap judge says what is true."""
 _PICKED = "most observed labels"
 
 
@@ -116,6 +119,93 @@ def speed(n: int, n_labels: int, judged_rows: int, repetitions: int) -> list[dic
     return rows
 
 
+def real(quick: bool) -> dict[str, tuple]:
+    """Complete truths of real records, and the first places of a model: name -> (complete, top, train counts)."""
+    found = {}
+    for name, size in (("tib", 8000), ("gutenberg", 6000)):
+        ds = xc.load(name, points=size // 8 if quick else size)
+        top = xc.models.PLT(trees=1).fit(ds.train.X, ds.train.Y).predict(ds.test.X, K)
+        found[ds.title.partition(",")[0]] = ds.test.Y.tocsr(), top, ds.label_counts
+    return found
+
+
+def proxy_of(complete, top, agree: float, flatters: bool, rng) -> sparse.csr_matrix:
+    """Cheap verdicts on all predicted pairs that are wrong in 1 - agree of them, any way or by calling wrong ones right."""
+    row, place = np.nonzero(top.ids >= 0)
+    label = top.ids[row, place]
+    true = np.asarray(complete[row, label]).ravel() > 0
+    errs = rng.random(true.size)
+    said = true | (errs < (1.0 - agree) / (1.0 - true.mean())) if flatters else true ^ (errs >= agree)
+    return sparse.csr_matrix((said[said].astype(np.float32), (row[said], label[said])), shape=complete.shape)
+
+
+def proxied(name, complete, top, agree: float, flatters: bool, sizes, repetitions: int) -> list[dict]:
+    """Lines: of P@5 with 30 % of the labels missing, how often the interval with a proxy held, its width beside that of people
+    alone, and what the regression on all rows says that it should be, the root of 1 - R^2."""
+    rng = np.random.default_rng([int(100 * agree), flatters])
+    observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 0.7), rng)
+    proxy = proxy_of(complete, top, agree, flatters, rng)
+    both = (observed + proxy > 0).astype(np.float32)
+    y, f, g = (
+        np.asarray(each.sum(axis=1)).ravel() for each in (xc_hits(one, top) for one in (complete, observed, both))
+    )
+    design = np.column_stack([np.ones(y.size), f, g])
+    rest = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    theory, true = float(rest.std() / y.std()), float(y.mean()) / K
+    lines = []
+    for n in sizes:
+        held, width = [], []
+        for repetition in range(repetitions):
+            rows = xc.judged.sample(complete.shape[0], n, repetition)
+            said = verdicts(complete, observed, {"": top}, rows, 0.0, rng)
+            fold = xc.judged.Judged(map(tuple, said.tolist()), K).add(observed, top, proxy=proxy)
+            both = [fold.estimate(method=method).iloc[0] for method in ("ppi++", "judged only")]
+            held.append(both[0]["low"] <= true <= both[0]["high"])
+            width.append([one["high"] - one["low"] for one in both])
+        ours, people = np.mean(width, axis=0)
+        errs = "calls wrong ones right" if flatters else "any way"
+        lines.append({"data": name, "agrees, %": 100 * agree, "errs": errs, "rows": f"{n}", "held, %": 100 * np.mean(held),
+                      "±": 50 * ours, "/ people alone": ours / people, "theory": theory})  # fmt: skip
+    return lines
+
+
+def xc_hits(Y, top):
+    """(n, k) whether a place is a hit, without the package's kernels."""
+    rows = np.repeat(np.arange(len(top)), top.k)
+    ids = top.ids.ravel()
+    found = np.asarray(Y[rows, np.maximum(ids, 0)]).ravel() * (ids >= 0) > 0
+    return found.reshape(len(top), top.k)
+
+
+def binned(name, complete, top, counts, sizes, repetitions: int) -> list[dict]:
+    """Lines: of each bin how often the intervals of macro-P and macro-F1 held, from rows drawn by strata and from all."""
+    rng = np.random.default_rng(9)
+    observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 0.7), rng)
+    strata = xc.judged.strata_of(top, counts, K)
+    full = xc.metrics.confusion(complete, top, K)
+    values = {"macro-P": full.precision()[0], "macro-F1": full.f_beta()[0]}
+    bins, names = frequency_bins(counts, counts.size)
+    lines = []
+    for n in sizes:
+        for drawn, of in (("by strata", strata), ("from all", None)):
+            found: dict[tuple, list] = {}
+            for repetition in range(repetitions):
+                rows = xc.judged.sample(complete.shape[0], n, repetition, of)
+                said = verdicts(complete, observed, {"": top}, rows, 0.0, rng)
+                how = {"complete": True, "strata": of}
+                for line in xc.judged.by_bin(observed, top, map(tuple, said.tolist()), K, counts, **how).itertuples():
+                    true = values[line.metric][bins == names.index(line.bin)].mean()
+                    held = line.low - 1e-12 <= true <= line.high + 1e-12
+                    found.setdefault((line.bin, line.metric), []).append(
+                        (held, line.high - line.low, line.observed, true)
+                    )
+            for (bin_, metric), each in found.items():
+                hold, width, *means = (100 * np.mean(each, axis=0)).tolist()
+                line = {"data": name, "bin": bin_, "metric": metric, "rows": f"{n}", "drawn": drawn, "held, %": hold}
+                lines.append(line | {"±": width / 2, **dict(zip(("observed", "complete"), means, strict=True))})
+    return lines
+
+
 def run(quick: bool) -> list[dict]:
     warnings.simplefilter("ignore", xc.judged.JudgedWarning)
     n_rows, repetitions = (300, 3) if quick else (2000, 150)
@@ -134,5 +224,14 @@ def run(quick: bool) -> list[dict]:
     for n in sizes:
         one = held(complete, tops, 0.4, n, 0.0, repetitions, picked=True)
         rows.append({"job": f"judged: rows that were picked {first}", **one})
+    draws = 3 if quick else 400
+    for name, (complete, top, counts) in real(quick).items():
+        what = f"of {complete.shape[0]:,} rows, {draws} draws"
+        for agree in AGREE[:: 4 if quick else 1]:
+            for flatters in (False, True):
+                lines = proxied(name, complete, top, agree, flatters, ROWS[1:2] if quick else ROWS[1:4], draws)
+                rows += [{"job": f"judged: P@{K} with cheap verdicts {what}", **line} for line in lines]
+        lines = binned(name, complete, top, counts, ROWS[1:2] if quick else ROWS[2:], draws // 4 or 1)
+        rows += [{"job": f"judged: macro-averages by bin {what}", **line} for line in lines]
     size = (2000, 5000, 50, 1) if quick else (153_025, 670_091, 200, 15)
     return [*rows, *speed(*size)]

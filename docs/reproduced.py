@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from xcrepro.core.data import registry
 from xcrepro.repro.manifest import Entry
+from xcrepro.repro.published import beside
 from xcrepro.repro.reproduced import COUNTED, EXTENTS, KINDS, LISTING, OPEN, Row, counts, read
 from xcrepro.tools import reproduce
 
@@ -117,7 +118,7 @@ def waiting(rows: Sequence[Row]) -> list[str]:
     for id, row in reproduce.tables().items():
         now = known.get((row.document, row.name), row)
         for name in reproduce.datasets_of(id) if now.extent in OPEN else ():
-            entry, other = registry.get(name), reproduce.other_version(name, row.document)
+            entry, other = registry.get(name), beside.other_version(name, row.document)
             if not (other or entry.proprietary or "committed" in entry.archive) and reproduce.can(id, name):
                 by.setdefault(entry.printed_name, []).append(f"{row.document}, {row.name[0].lower()}{row.name[1:]}")
     lines = ["## Which tables still wait for somebody with a download", ""]

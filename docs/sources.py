@@ -124,7 +124,8 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
 
 
 def prepared(notebook: dict) -> dict:
-    """A notebook for the site: as committed, without the comments behind its numbers, with the solutions of exercises folded.
+    """A notebook for the site: as committed, without the comments behind its numbers, with the solutions of exercises
+    and the closing cells folded.
 
     Parameters
     ----------
@@ -147,6 +148,8 @@ def prepared(notebook: dict) -> dict:
             else:
                 answer = notebooks.text(cell["source"])
                 cell["source"] = f"<details><summary>Solution</summary>\n\n{answer}\n\n</details>"
+        elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
+            cell["metadata"]["tags"] = [*notebooks.tags(cell), _FOLDED]
         if shown := cell.get("outputs"):
             cell["outputs"] = [_with_pages(output) for output in shown]
         cells.append(cell)

@@ -15,7 +15,7 @@ import pytest
 
 from docs import browser, explore, generated, links, sources
 from xcrepro.core.errors import DataError
-from xcrepro.repro import manifest
+from xcrepro.repro import manifest, tidy
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
 
@@ -285,6 +285,22 @@ def test_solutions_are_folded():
     assert code["metadata"]["tags"] == ["hide-input"]
     assert text["source"].startswith("<details>")
     assert given["cells"][1]["metadata"] == {"nbgrader": {"solution": True}}
+
+
+def test_the_closing_code_of_a_notebook_is_folded():
+    def cell(kind: str, source: str) -> dict:
+        more = {"outputs": [], "execution_count": None} if kind == "code" else {}
+        return {"cell_type": kind, "metadata": {}, "source": source, **more}
+
+    text = [cell("code", "a = 1"), cell("markdown", "So."), cell("code", "b = 2"), cell("code", "item.check_text()")]
+    made = json.loads(tidy.tidied({"cells": text}))
+    folded = {"jupyter": {"source_hidden": True}}
+    assert [one["metadata"] for one in made["cells"]] == [{}, {}, folded, folded]
+    assert json.loads(tidy.tidied(made)) == made
+    tags = [one["metadata"].get("tags") for one in sources.prepared(made)["cells"]]
+    assert tags == [None, None, ["hide-input"], ["hide-input"]]
+    lesson = json.loads(tidy.tidied({"cells": text[:-1]}))
+    assert [one["metadata"] for one in lesson["cells"]] == [{}, {}, {}]
 
 
 def test_the_comments_behind_numbers_are_not_on_the_site(staged):

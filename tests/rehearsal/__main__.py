@@ -1,9 +1,11 @@
 """Every notebook that takes a dataset, on stand-ins of all datasets: ``python -m tests.rehearsal [--minutes M] [WORD ...]``.
 
 The stand-ins (:mod:`tests.rehearsal.catalogue`) have the layout of their archives and come through ``fetch`` from a local
-server (:mod:`tests.rehearsal.doors`). Then each notebook runs on every dataset of its paper and on three of a kind that it has
-never seen: as it is, with one model, with two, and with a reader's predictions in place of the models. At last ``--record``
-runs in a clone, and the notebook as committed after it. WORDs choose runs by what is in their names.
+server (:mod:`tests.rehearsal.doors`). Then each notebook runs on every dataset that its paper or its tables have and on three
+of a kind that it has never seen: as it is, with one model, with two, with and without the pairs that a filter takes out, and
+with a reader's predictions in place of the models.
+Then, in a clone, ``xcrepro reproduce`` sets the rows of each benchmark table beside print, and ``--record`` runs, and the
+notebook as committed after it. WORDs choose runs by what is in their names.
 
 What the numbers are means nothing; that a run ends, or refuses in the words that ``REFUSES`` has, is what is tested, and that
 pandas and NumPy have nothing to warn of. A run is kept until something under it changes, so that a rehearsal can be stopped
@@ -13,6 +15,7 @@ and goes on. ``build/rehearsal/report.md`` lists what ran, what failed, and what
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import hashlib
 import os
@@ -33,13 +36,14 @@ from xcrepro.core.data import load, registry
 from xcrepro.core.errors import XCError
 from xcrepro.core.predictions import TopK
 from xcrepro.repro import children, manifest, notebooks, runner, stamps
+from xcrepro.repro.inputs import baselines
+from xcrepro.tools import reproduce
 
 PAPERS = ("jain16", "reeval", "calibration")
 """Documents whose datasets are those of their tables of datasets; of all others EURLex-4K stands for."""
 REFUSES = {
     "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
     "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
-    "xcrepo/sample_score": "sample_score",
     "beyond/judged": "must be 2 models or more",
 }
 """Notebooks that are about something that few data have, and the words with which they refuse others."""
@@ -155,12 +159,14 @@ def runs(home: Path) -> list[Run]:
         values = entry.official()
         if "dataset" not in values or "folder" not in values:
             continue
-        for place, dataset in enumerate((*datasets_of(entry.id.partition("/")[0]), *catalogue.STRANGERS)):
+        own = dict.fromkeys([*datasets_of(entry.id.partition("/")[0]), *printed_for(entry.id)])
+        for place, dataset in enumerate((*own, *catalogue.STRANGERS)):
             stranger = dataset in catalogue.STRANGERS
             about = {"dataset": dataset}
             if stranger:
                 about["folder"] = str(home / "strangers" / dataset)
-            for number, (variant, own) in enumerate(variants(values, home / "predictions" / dataset)):
+            filtered = dataset == "words" or (not stranger and registry.get(dataset).group == "label-features")
+            for number, (variant, own) in enumerate(variants(values, home / "predictions" / dataset, filtered)):
                 if dataset == catalogue.MANY_LABELS and variant != "given":
                     continue  # so many labels come from saved predictions only
                 weight = place * (not stranger) + number + (stranger and catalogue.STRANGERS.index(dataset))
@@ -177,12 +183,21 @@ def datasets_of(paper: str) -> list[str]:
     return sorted(named, key=lambda name: (name != "eurlex-4k", shapes[name].n_labels))
 
 
-def variants(values: dict, predictions: Path) -> Iterator[tuple[str, dict]]:
-    """The name of each variant, and the parameters that make it."""
+def printed_for(item: str) -> list[str]:
+    """The datasets with a stand-in that the tables which an item reproduces have rows of, the smallest first."""
+    shapes = catalogue.shapes()
+    named = {name for id, row in reproduce.tables().items() if item in row.items for name in reproduce.datasets_of(id)}
+    return sorted(named & shapes.keys(), key=lambda name: shapes[name].n_labels)
+
+
+def variants(values: dict, predictions: Path, filtered: bool = False) -> Iterator[tuple[str, dict]]:
+    """The name of each variant, and the parameters that make it; ``filtered`` data have pairs that may not be predicted."""
     yield "as it is", {}
     if "models" in values:
         yield "two", {"models": ["Popularity", "PLT"]}
         yield "one", {"models": ["PLT"]}
+        if filtered:
+            yield "both", {"models": ["PLT", f"PLT{baselines.UNFILTERED}"]}
     if "predictions" in values:
         yield "given", {"predictions": str(predictions)} | ({"models": []} if "models" in values else {})
 
@@ -254,22 +269,61 @@ def rehearse(chosen: Iterable[Run], home: Path, until: float) -> dict[str, tuple
     return found
 
 
-# ---------------------------------------------------------------- a record, and the notebook as committed after it
+# ---------------------------------------------------------------- rows beside print, a record, and the notebook after it
 
 
-def records(home: Path, words: list[str], until: float) -> dict[str, tuple[str, str]]:
-    """``--record`` of every item on EURLex-4K in a clone, and each as committed after it: both must end."""
-    root, found = paths.project_root(), {}
+def cloned(home: Path) -> tuple[Path, dict[str, str]]:
+    """A clone of the last commit, and the variables with which its command takes the stand-ins."""
     clone = home / "clone"
     if clone.is_dir():
         shutil.rmtree(clone)
-    subprocess.run(["git", "clone", "--quiet", str(root), str(clone)], check=True)
+    subprocess.run(["git", "clone", "--quiet", str(paths.project_root()), str(clone)], check=True)
     hook = str(Path(__file__).parent / "hook")
-    own = {
+    return clone, {
+        **os.environ,
         "XCREPRO_DATA": str(home / "cache"),
+        "XCREPRO_REHEARSAL": str(home / "sizes.json"),
         "PYTHONPATH": os.pathsep.join([hook, str(clone)]),
         "XCREPRO_ROOT": str(clone),
     }
+
+
+BENCHMARKS = "xcrepo/tables_benchmarks"
+
+
+def rows(clone: Path, own: dict[str, str], words: list[str], until: float) -> dict[str, tuple[str, str]]:
+    """``xcrepro reproduce`` of each benchmark table: every method of it that the kit trains must be beside print."""
+    found = {}
+    for dataset in printed_for(BENCHMARKS):
+        name = f"{BENCHMARKS} {dataset} reproduce"
+        if dataset == catalogue.MANY_LABELS or not all(word in name for word in words):
+            continue  # so many labels come from saved predictions only
+        if time.monotonic() > until:
+            break
+        step = [sys.executable, "-m", "xcrepro", "reproduce", dataset, BENCHMARKS]
+        done = subprocess.run(step, env=own, cwd=clone, capture_output=True, text=True)
+        page = clone / "build" / "reproduced" / dataset / "rows.csv"
+        if done.returncode or not page.is_file():
+            found[name] = ("failed", " ".join((done.stdout + done.stderr).split())[-300:])
+        else:
+            with page.open(encoding="utf-8", newline="") as file:
+                there = {row["method"].split(" ")[0] for row in csv.DictReader(file)}
+            [id] = [
+                id
+                for id, row in reproduce.tables().items()
+                if BENCHMARKS in row.items and dataset in reproduce.datasets_of(id)
+            ]
+            wanted = reproduce.trained(id, dataset)
+            lacking = [method for method in wanted if method not in there]
+            said = f"beside print: {', '.join(wanted)}"
+            found[name] = ("failed", f"not beside print: {', '.join(lacking)}") if lacking else ("ok", said)
+        print(f"{name}: {': '.join(found[name])}", flush=True)
+    return found
+
+
+def records(clone: Path, own: dict[str, str], words: list[str], until: float) -> dict[str, tuple[str, str]]:
+    """``--record`` of every item on EURLex-4K in a clone, and each as committed after it: both must end."""
+    found = {}
     for entry in manifest.load().values():
         name = f"{entry.id} eurlex-4k record"
         if not entry.recorded or not all(word in name for word in words):
@@ -280,7 +334,7 @@ def records(home: Path, words: list[str], until: float) -> dict[str, tuple[str, 
         steps = ([*command, "-p", "dataset", "eurlex-4k", "--record"], command)
         said = ""
         for step in steps:
-            done = subprocess.run(step, env={**os.environ, **own}, cwd=clone, capture_output=True, text=True)
+            done = subprocess.run(step, env=own, cwd=clone, capture_output=True, text=True)
             # A committed run that shows the new record differs, and ends with status 1; one that fails says so.
             if " failed" in done.stdout.replace(" 0 failed", "") or done.returncode not in (0, 1):
                 said = " ".join((done.stdout + done.stderr).split())[-300:]
@@ -336,7 +390,8 @@ def main(arguments: list[str] | None = None) -> int:
         prepare(home)
         found = rehearse(chosen, home, until)
     if time.monotonic() < until:
-        found |= records(home, given_.words, until)
+        clone, own = cloned(home)
+        found |= rows(clone, own, given_.words, until) | records(clone, own, given_.words, until)
     print(report(home / "report.md", found, len(chosen) - sum(run.name in found for run in chosen)))
     print(f"wrote {stamps.short(paths.project_root(), home / 'report.md')}")
     return 1 if any(outcome in ("failed", "warned") for outcome, _ in found.values()) else 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import types
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -294,6 +296,7 @@ def test_names_of_the_subpackage():
 
 class Data:
     name, origin, notes = "demo@0.5-seed0", "synthetic twin of Demo × 0.5 (seed 0), 10 test points", ("it is small",)
+    title = "Demo, half of it (synthetic)"
 
 
 def test_what_a_run_is_made_from_stands_in_every_file(listed, capsys):
@@ -313,6 +316,37 @@ def test_what_a_run_is_made_from_stands_in_every_file(listed, capsys):
     assert (item.folder / "demo/one-printed.csv").read_text() == "P@1,data\n50.0,as printed\n"
     with pytest.raises(ArgumentError, match="'data'"):
         item.save_table(pd.DataFrame({"data": [50.0]}), part="odd")
+
+
+@pytest.mark.parametrize(
+    ("datasets", "nothing"),
+    [
+        (["Demo", "Bibtex"], False),
+        (["Demo, half of it (synthetic)"], False),
+        (["Demo, split 3", "Bibtex"], False),
+        (["Bibtex", "Demonstration"], True),
+        (["Demo (all records)", "EURLex-4K, printed"], True),
+        ([np.nan, ""], True),
+        (None, False),
+    ],
+)
+def test_a_table_that_has_nothing_of_this_run_is_known(listed, datasets, nothing):
+    """By the column that names datasets; the foot of its figure then names this run's data no longer."""
+    table = pd.DataFrame({"x": [1.0]} if datasets is None else {"dataset": datasets, "x": [1.0] * len(datasets)})
+    item = of(seed=1)
+    assert not item.nothing_of(table)  # that reads no data
+    item.made_from(Data(), "as printed")
+    assert item.nothing_of(table) == nothing
+    for origin, rest in (
+        (f"{item.origin}; Bibtex (recorded)", "as printed; Bibtex (recorded)"),
+        (f"{Data.title}; A", "A"),
+    ):
+        item.made.clear()
+        fig, ax = plt.subplots()
+        ax.plot(table["x"], table["x"], "o", label="_guide")
+        item.save_figure(fig, table, origin=origin)
+        [foot] = set(pd.read_csv(item.folder / "demo/one.csv")["data"])
+        assert foot == (rest if nothing else origin)
 
 
 def test_a_committed_table_with_its_origin_is_read_again(listed):

@@ -148,7 +148,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     notebook = notebooks.read(path)
     notebook["cells"].insert(0, {"cell_type": "markdown", "id": "new", "metadata": {}, "source": "# New prose"})
     path.write_text(json.dumps(notebook))
-    assert main(["run", "demo/good", "--write-back"]) == 0
+    assert main(["accept", "demo/good"]) == 0
     assert main(["tidy", "--check", str(path)]) == 0
     notebook = notebooks.read(path)
     assert notebooks.text(notebook["cells"][0]["source"]) == "# New prose"
@@ -457,6 +457,34 @@ def test_an_executed_copy_speaks_for_itself(project, seed):
     assert ("picture on this screen is this run's" in first) == (seed == 1)
     assert (executed.parent / words).resolve() == (project.root / "notebooks/words.md").resolve()
     assert others == ["https://x.org/y.md", "no.png"]
+
+
+OTHERS = """
+import types
+import pandas as pd
+import matplotlib.pyplot as plt
+from xcrepro import repro
+from xcrepro.repro.published import evidence
+item = repro.item("demo/own", globals())
+item.made_from(types.SimpleNamespace(name="toy", title="Toy", origin="Toy (real data)", notes=(), comparable=True))
+drawn = pd.DataFrame({"dataset": ["Toy" if seed in (0, 1) else "Bibtex"], "x": [seed]})
+fig, ax = plt.subplots()
+item.save_figure(fig, drawn)
+found = {"source": ["real, live"], "dataset": ["Toy" if seed in (0, 2) else ""], "id": ["a"], "outcome": ["holds"]}
+evidence.gather(item, pd.DataFrame(found | {"effect": [""]}))
+"""
+
+
+@pytest.mark.parametrize(("seed", "picture", "verdicts"), [(1, True, False), (2, False, True), (3, False, False)])
+def test_a_run_says_what_has_nothing_of_it(project, seed, picture, verdicts):
+    """A run without the models of a claim: its picture, or its verdicts, show recorded and printed results alone."""
+    project.add("own", project.markdown("![A](../../figures/demo/own.png)"), OTHERS, parameters="seed = 0")
+    assert runner.run("demo/own", parameters={"seed": seed}).ok
+    cells = notebooks.read(project.root / f"build/notebooks/other/seed={seed}/demo/own.ipynb")["cells"]
+    first = notebooks.text(cells[0]["source"])
+    assert ("picture on this screen is this run's" in first) == picture
+    assert ("verdicts below are this run's" in first) == verdicts
+    assert ("verdicts rest on recorded" in first) != verdicts
 
 
 def test_one_run_at_a_time(demo):

@@ -59,7 +59,6 @@ def test_outside_of_a_project_runs_write_into_the_cache(brought, tmp_path):
     "change",
     [
         lambda: runner.run("demo/one", accept=True),
-        lambda: runner.run("demo/one", write_back=True),
         check.project,
         tidy.tidy,
     ],

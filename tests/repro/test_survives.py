@@ -102,7 +102,7 @@ def test_outputs_that_cannot_be_put_back_fail_their_item(pair, monkeypatch):
         return []
 
     monkeypatch.setattr(runner, "_write_back", full)
-    report = runner.run(jobs=1, write_back=True)
+    report = runner.run(jobs=1, accept=True)
     assert outcomes(report) == {"one": "failed", "two": "ok"}
     assert "notebooks/demo/one.ipynb: No space" in report.failures()
 

@@ -173,7 +173,7 @@ def test_accept_writes_the_number_into_the_notebook(project, capsys):
     given["cells"].insert(0, answer(project, "We find 2.9<!-- found --> of them."))
     path.write_text(json.dumps(given))
     assert not runner.run("demo/one").ok
-    assert runner.run("demo/one", accept=True, write_back=True).ok
+    assert runner.run("demo/one", accept=True).ok
     assert notebooks.text(notebooks.read(path)["cells"][0]["source"]) == "We find 3.1<!-- found --> of them."
     assert "We find 2.9 of them. -> We find 3.1 of them." in capsys.readouterr().out
     path.write_text(path.read_text().replace("We find 3.1", "We find 3.2"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import shutil
@@ -18,7 +19,7 @@ from tests.repro.conftest import project as own_project
 from xcrepro.__main__ import main
 from xcrepro.core.data import fingerprints, load, registry
 from xcrepro.core.data.twin import twin
-from xcrepro.repro import manifest, recorded, recording, reproduced
+from xcrepro.repro import manifest, recorded, recording, reproduced, stamps
 from xcrepro.tools import bundle
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,12 +30,23 @@ import pandas as pd
 from xcrepro import repro
 item = repro.item("demo/one", globals())
 item.check(pd.DataFrame({"model": models, "P@1": [76.5] * len(models)}), "ours")
+print("recorded:", *sorted(item.recorded("ours")))
+"""
+PAGE = """
+from xcrepro import repro
+item = repro.item("demo/claims", globals())
+from xcrepro.repro import recorded
+print("page:", *(path.stem for path in recorded.files("demo/one")))
 """
 TITLE, NAME = "Mediamill", "mediamill"
 ROWS = """document,kind,name,shows,items,extent,why
 xcrepo,table,Benchmark table of Mediamill,"P, and others",demo/one,printed,a download
 xcrepo,table,Benchmark table of Bibtex,rows,demo/one,printed,a download
 jain16,figure,Figure 1,label frequency,demo/one,on other data,another
+jain16,figure,Figure 2,curves of Mediamill,demo/one,on other data,ours
+calibration,figure,Figure 3,curves,demo/one,on other data,"ours, in place of Mediamill; and more"
+calibration,figure,Figure 4,curves of Mediamill,demo/one,stand-in,another method
+coverage,figure,Figure 5,curves of Mediamill,demo/two,on other data,not recorded
 """
 
 
@@ -56,6 +68,7 @@ def sender(project, monkeypatch, tmp_path):
     monkeypatch.setattr(fingerprints, "TABLE", tmp_path / "fingerprints.csv")
     shutil.copy(ROOT / "xcrepro/core/data/catalogue/fingerprints.csv", tmp_path)
     project.add("one", CELL, parameters=PARAMETERS)
+    project.add("claims", PAGE, needs=["demo/one"])
     (project.root / reproduced.LISTING).write_text(ROWS)
     (project.root / "README.md").write_text(
         f"A. {reproduced.sentence(reproduced.read(project.root / reproduced.LISTING))}. B.\n"
@@ -147,7 +160,7 @@ def test_it_becomes_the_project_s_own(sent, sender, capsys):
     (root / f"data/recorded/demo/one/{NAME}.csv").unlink()
     assert take_up.main([str(sent)]) == 0
     out = capsys.readouterr().out
-    assert "xcrepro accept demo/one" in out
+    assert "now: look (git diff)" in out
     entry = manifest.load(root)["demo/one"]
     assert entry.recorded == {NAME: {"models": ["FastXML", "SLEEC"], "split": 0}}
     command = recording.command(entry, recording.planned(entry, NAME, "DIR"))
@@ -162,9 +175,15 @@ def test_it_becomes_the_project_s_own(sent, sender, capsys):
     # FastXML and SLEEC have P@1 in print, and sizes, times and other metrics that the table does not have.
     assert (row["extent"], row["why"].startswith("2 of the ")) == ("in part", True)
     assert rows["Benchmark table of Bibtex"]["extent"] == "printed"
-    assert rows["Figure 1"]["extent"] == "on other data"
+    extents = ["on other data", "in part", "in part", "stand-in", "on other data"]
+    assert [rows[f"Figure {number}"]["extent"] for number in range(1, 6)] == extents
+    assert all(rows[f"Figure {number}"]["why"].startswith(f"our curves of {TITLE} ") for number in (2, 3))
+    # What shows the records follows by itself.
+    for name, shown in (("one", "recorded: "), ("claims", "page: ")):
+        said = (root / f"notebooks/demo/{name}.ipynb").read_text()
+        assert f"{shown}{NAME}" in said
     text = (root / "README.md").read_text()
-    assert "1 in part" in text
+    assert "3 in part" in text
     assert "1 we compare" in text
     assert text.startswith("A. ")
     assert text.endswith(". B.\n")
@@ -172,6 +191,54 @@ def test_it_becomes_the_project_s_own(sent, sender, capsys):
     assert take_up.main([str(sent)]) == 0
     again = {path: path.read_bytes() for path in root.rglob("*") if path.is_file() and "build" not in path.parts}
     assert again == kept
+
+
+def test_what_an_earlier_bundle_lifted_is_brought_up_to_date():
+    row = reproduced.Row(2, "xcrepo", "table", "A", "", ("a/b",), "printed", "a download; of two")
+    rows = [row]
+    said = take_up._lift(rows, row, "2 of the 9 numbers that it prints of", "Bibtex")
+    assert (len(said), rows[0].extent) == (1, "in part")
+    first = "2 of the 9 numbers that it prints of Bibtex are computed on these data"
+    assert rows[0].why == f"{first}; before: a download; of two"
+    assert take_up._lift(rows, rows[0], "2 of the 9 numbers that it prints of", "Bibtex") == []
+    take_up._lift(rows, rows[0], "3 of the 5 numbers that it prints of", "Wiki10-31K")
+    other = first.replace("2 of the 9", "3 of the 5").replace("Bibtex", "Wiki10-31K")
+    assert rows[0].why == f"{other}; {first}; before: a download; of two"
+    take_up._lift(rows, rows[0], "4 of the 9 numbers that it prints of", "Bibtex")
+    assert rows[0].why == f"{first.replace('2 of', '4 of')}; {other}; before: a download; of two"
+    by_hand = dataclasses.replace(row, extent="in part")
+    assert take_up._lift([by_hand], by_hand, "2 of the 9 numbers that it prints of", "Bibtex") == []
+
+
+def test_a_command_takes_the_place_of_the_one_before():
+    text = "# A\n\n```\nmake recorded\nxcrepro run a/b -p dataset x -p seed 1 --record\n"
+    text += "xcrepro run a/b -p dataset y --record\n```\n\nMore.\n"
+    command = "xcrepro run a/b -p dataset x -p seed 2 --record"
+    made = recorded.Record({"command": command, "dataset": "x"}, {})
+    sent = bundle.Bundle({"dataset": "x"}, {"a/b": made}, {})
+    now = text.replace("xcrepro run a/b -p dataset x -p seed 1 --record\n", "")
+    now = now.replace("-p dataset y --record\n", f"-p dataset y --record\n{command}\n")
+    assert take_up._with_commands(text, sent) == now
+    assert take_up._with_commands(now, sent) == now
+
+
+def test_the_item_and_dataset_of_a_command():
+    assert bundle.named_by("xcrepro run a/b -p dataset x -p folder DIR --record") == ("a/b", "x")
+    assert bundle.named_by("xcrepro run a/b -p names '[\"x\"]' -p folder DIR --record") == ("a/b", "x")
+    for odd in ("", "xcrepro", "xcrepro run a/b -p dataset", "xcrepro run a/b -p names '[]'", "a 'b"):
+        assert bundle.named_by(odd)[1] is None
+
+
+def test_a_dataset_whose_name_begins_like_another(tmp_path):
+    """Delicious is not Delicious-200K."""
+    home = tmp_path / "build/notebooks/recorded/a/b"
+    home.mkdir(parents=True)
+    for name in ("delicious-200k-0", "delicious-3"):
+        keys = ("parameters", "sources", "versions", "recorded", "data", "needs", "text")
+        stamp = stamps.Stamp({"code": name} | {key: {} for key in keys}, {}, {})
+        stamps.write_at(home / f"{name}.json", stamp)
+    assert bundle._stamp(tmp_path, "a/b", "delicious").fingerprint["code"] == "delicious-3"
+    assert bundle._stamp(tmp_path, "a/b", "delicious-200k").fingerprint["code"] == "delicious-200k-0"
 
 
 @pytest.mark.parametrize(
@@ -188,8 +255,9 @@ def test_it_becomes_the_project_s_own(sent, sender, capsys):
         ),
         lambda about: about.update(dataset="ads-9m"),
         lambda about: about.update(dataset="unheard-of"),
+        lambda about: about.update(dataset="tib"),
     ],
-    ids=["kit", "library", "code", "stand-in", "size", "print", "twin", "proprietary", "unknown"],
+    ids=["kit", "library", "code", "stand-in", "size", "print", "twin", "proprietary", "unknown", "own"],
 )
 def test_what_is_refused(sent, sender, tmp_path, change, capsys):
     """Nothing is written then."""
@@ -265,6 +333,8 @@ def test_the_rehearsal_s_archives_say_what_they_are():
         (lambda about: about["data"].update(notes=[3]), {}),
         (lambda about: about["machine"].pop("system"), {}),
         (lambda about: about.update(items=[]), {}),
+        (lambda about: about.update(items={}), {MEMBER: None}),
+        (lambda about: about["data"].update({"label counts": [[1, 2]]}), {}),
         (lambda about: None, {bundle.ABOUT: b"[]"}),
         (lambda about: None, {bundle.ABOUT: b"{"}),
         (lambda about: None, {bundle.ABOUT: None}),

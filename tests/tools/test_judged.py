@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests import naive
+from tests.refused import refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError
 
@@ -446,3 +447,260 @@ def test_the_callers_truth_is_not_changed():
     before = Y.copy()
     j.estimate(Y, models, said(complete, j.sample(60, 30)), 4)
     assert (before != Y).nnz == 0
+
+
+# ---------------------------------------------------------------- cheap verdicts
+
+
+def cheap(complete, models, wrong, seed=0):
+    """Verdicts on all predicted pairs, this share of them wrong."""
+    rng, found = np.random.default_rng(seed), np.zeros(complete.shape)
+    for top in models.values():
+        rows = np.repeat(np.arange(len(top)), top.k)
+        found[rows, top.ids.ravel()] = complete[rows, top.ids.ravel()]
+    flip = rng.random(complete.shape) < wrong
+    asked = np.zeros(complete.shape, bool)
+    for top in models.values():
+        asked[np.repeat(np.arange(len(top)), top.k), top.ids.ravel()] = True
+    return np.where(flip & asked, 1 - found, found)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6), st.integers(8, 40), st.sampled_from([1, 3]))
+def test_a_proxy_is_a_second_predictor_of_least_squares(seed, n, levels):
+    complete, observed, models = problem(seed=seed)
+    rng = np.random.default_rng(seed)
+    proxy = cheap(complete, models, 0.2, seed) * (1.0 if levels == 1 else rng.uniform(0.2, 1.0, complete.shape))
+    rows = np.sort(j.sample(60, n, seed))
+    fold = j.Judged(said(complete, rows), 4, list(ORACLES), complete=True, levels=levels).add(
+        observed, models, proxy=proxy
+    )
+    for line in fold.estimate().itertuples():
+        rankings = [[int(label) for label in ids] for ids in models[line.model].ids]
+
+        def value(truth, row, line=line, rankings=rankings):
+            return ORACLES[line.metric]([set(np.flatnonzero(truth[row]).tolist())], [rankings[row]], line.k)
+
+        cuts = [(observed > 0) | (proxy >= (2 * level + 1) / (2 * levels)) for level in range(levels)]
+        F = np.array([[value(observed, row), np.mean([value(cut, row) for cut in cuts])] for row in range(60)])
+        y = np.array([value(complete, row) for row in rows])
+        design = np.column_stack([np.ones(n), F[rows]])
+        if np.linalg.matrix_rank(design - design.mean(axis=0), 1e-7) < 2:
+            continue
+        beta = np.linalg.lstsq(design, y, rcond=None)[0]
+        rest = y - design @ beta
+        assert line.value == pytest.approx(np.array([1.0, *F.mean(axis=0)]) @ beta, abs=1e-8)
+        wrong = abs(y - F[rows, 1]) > 1e-12
+        more = 2 * (rest[wrong] ** 2).mean() if wrong.any() else 2 * (rest**2).mean()
+        error = ((rest**2).sum() + more) / (n - 3) / n * (1 - n / 60)
+        assert line.stderr == pytest.approx(np.sqrt(error), abs=1e-8)
+
+
+def test_intervals_with_a_proxy_hold_whatever_it_says():
+    """Of a proxy that agrees, one that flatters and one that guesses: only the width hangs on it."""
+    complete, observed, models = problem(n=800, n_labels=60, seed=3, missing=0.3)
+    top, true = models["one"], xc.metrics.precision(complete, models["one"], 4)[0]
+    rng = np.random.default_rng(0)
+    guess = (rng.random(complete.shape) < 0.5).astype(float)
+    proxies = {
+        "right": cheap(complete, models, 0.0),
+        "agrees": cheap(complete, models, 0.05),
+        "flatters": np.maximum(cheap(complete, models, 0.0), rng.random(complete.shape) < 0.3),
+        "says yes": np.ones(complete.shape),
+        "guesses": guess,
+    }
+    held, width = {name: [] for name in proxies}, {name: [] for name in [*proxies, "none", "people"]}
+    for seed in range(100):
+        verdicts = j.verdicts(said(complete, j.sample(800, 60, seed)))
+        for name, proxy in proxies.items():
+            line = j.estimate(observed, top, verdicts, 4, proxy=proxy).iloc[0]
+            held[name].append(line["low"] <= true <= line["high"])
+            width[name].append(line["high"] - line["low"])
+        for name, method in (("none", "ppi++"), ("people", "judged only")):
+            line = j.estimate(observed, top, verdicts, 4, method=method).iloc[0]
+            width[name].append(line["high"] - line["low"])
+    assert min(np.mean(each) for each in held.values()) >= 0.88, {name: np.mean(each) for name, each in held.items()}
+    width = {name: np.mean(each) for name, each in width.items()}
+    assert width["agrees"] < 0.9 * width["none"]
+    assert width["flatters"] < width["none"]
+    assert max(width["says yes"], width["guesses"]) < 1.02 * width["people"]
+
+
+def test_proxies_in_blocks_and_of_every_kind_give_the_same_bits():
+    complete, observed, models = problem(seed=4)
+    proxy, verdicts = cheap(complete, models, 0.1), j.verdicts(said(complete, j.sample(60, 25)))
+    whole = j.estimate(observed, models, verdicts, (1, 4), ["P", "nDCG (ideal k)", "abandonment"], proxy=proxy)
+    fold = j.Judged(verdicts, (1, 4), ["P", "nDCG (ideal k)", "abandonment"])
+    late = j.Judged(verdicts, (1, 4), ["P", "nDCG (ideal k)", "abandonment"])
+    late.add(observed[40:], {name: top.rows(slice(40, 60)) for name, top in models.items()}, 40, proxy[40:])
+    fold.add(
+        observed[:40], {name: top.rows(slice(0, 40)) for name, top in models.items()}, 0, sp.csr_matrix(proxy[:40])
+    )
+    merged = pickle.loads(pickle.dumps(late)).merge(fold).estimate()
+    assert "proxy weight" in whole
+    order = ["model", "metric", "k"]
+    pd.testing.assert_frame_equal(whole.sort_values(order), merged.sort_values(order), check_exact=True)
+    row, label = np.nonzero(proxy)
+    table = pd.DataFrame({"row": row, "label": label, "verdict": 1})
+    again = j.estimate(observed, models, verdicts, (1, 4), ["P", "nDCG (ideal k)", "abandonment"], proxy=table)
+    pd.testing.assert_frame_equal(whole, again)
+    gap = j.compare(observed, models, verdicts, 4, proxy=proxy).iloc[0]
+    one, other = (xc.metrics.precision(complete, top, 4)[0] for top in models.values())
+    assert gap["low"] <= one - other <= gap["high"]
+    every = j.estimate(observed, models, said(complete, range(60)), 4, proxy=proxy)
+    assert np.allclose(every[["value", "low", "high"]].T, xc.evaluate(complete, models, 4, metrics=["P"])["value"])
+
+
+def test_proxies_that_do_not_fit_are_refused():
+    complete, observed, models = problem()
+    verdicts = said(complete, j.sample(60, 30))
+    ask = lambda proxy, **how: j.estimate(observed, models["one"], verdicts, 4, proxy=proxy, **how)  # noqa: E731
+    for proxy in (np.ones((60, 11)), 2 * np.ones((60, 12)), np.full((60, 12), np.nan), pd.DataFrame({"row": [0]})):
+        with refused("proxy"):
+            ask(proxy)
+    with refused("proxy"):
+        ask(pd.DataFrame({"row": [60], "label": [0], "verdict": [1]}))
+    with refused("method", "'ppi'"):
+        ask(complete, method="ppi")
+    fold = j.Judged(verdicts, 4).add(observed[:30], models["one"].rows(slice(0, 30)), proxy=complete[:30])
+    with refused("proxy"):
+        fold.add(observed[30:], models["one"].rows(slice(30, 60)))
+
+
+# ---------------------------------------------------------------- strata
+
+
+def rare_problem(seed, n=600, n_labels=80, k=3):
+    """Labels of falling frequency; a model that is worse on the rare ones."""
+    rng = np.random.default_rng(seed)
+    chance = 0.5 / (1 + np.arange(n_labels)) ** 0.8
+    complete = rng.random((n, n_labels)) < chance
+    observed = complete & (rng.random(complete.shape) >= 0.3)
+    top = xc.TopK.from_scores(complete + 1.2 * rng.random(complete.shape) + chance, k)
+    counts = (chance * 1500 / 50).astype(int)
+    return complete.astype(float), observed.astype(float), top, counts
+
+
+def test_strata_are_of_the_rarest_label_and_are_drawn_in_turn():
+    _, _, top, counts = rare_problem(0)
+    of = j.strata_of(top, counts, 3)
+    edges = np.array([0, 1, 10, 100, 1000])
+    slow = [min(int(np.searchsorted(edges, counts[label], side="right")) - 1 for label in ids) for ids in top.ids]
+    assert of.tolist() == slow
+    assert j.strata_of({"a": top.head(1), "b": top}, counts, 3).tolist() == slow
+    rows = j.sample(600, 90, 5, of)
+    drawn = np.bincount(of[rows], minlength=5)
+    whole = np.bincount(of, minlength=5)
+    left = drawn < whole
+    assert drawn[left].max() - drawn[left].min() <= 1
+    assert np.unique(rows).size == 90
+    assert j.sample(600, 40, 5, of).tolist() == rows[:40].tolist()
+    assert j.sample(600, 600, 5, np.zeros(600, int)).tolist() == j.sample(600, 600, 5).tolist()
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6))
+def test_estimates_by_strata_equal_the_textbook(seed):
+    """Cochran (1977), equations 5.1 and 5.8; with one stratum the plain estimate."""
+    complete, observed, top, counts = rare_problem(seed % 50)
+    of = j.strata_of(top, counts, 3)
+    rows = np.sort(j.sample(600, 120, seed, of))
+    verdicts = said(complete, rows)
+    line = j.estimate(observed, top, verdicts, 3, method="judged only", strata=of).iloc[0]
+    y = np.array([sum(complete[row, label] for label in top.ids[row]) / 3 for row in range(600)])
+    value = variance = 0.0
+    for stratum in np.unique(of):
+        every, some = y[of == stratum], y[rows[of[rows] == stratum]]
+        value += every.size / 600 * some.mean()
+        variance += (every.size / 600) ** 2 * (1 - some.size / every.size) * some.var(ddof=1) / some.size
+    assert line["value"] == pytest.approx(value)
+    assert line["stderr"] == pytest.approx(np.sqrt(variance))
+    plain = j.estimate(observed, top, verdicts, 3, method="judged only").iloc[0]
+    one = j.estimate(observed, top, verdicts, 3, method="judged only", strata=np.ones(600, int)).iloc[0]
+    names = ["value", "stderr", "low", "high"]
+    assert np.allclose(one[names].astype(float), plain[names].astype(float))
+
+
+def test_estimates_by_strata_hold_and_without_saying_so_they_do_not():
+    complete, observed, top, counts = rare_problem(1)
+    of, true = j.strata_of(top, counts, 3), xc.metrics.precision(complete, top, 3)[0]
+    complete[of == of.min()] = 0  # rows of rare labels are all wrong
+    true = xc.metrics.precision(complete, top, 3)[0]
+    held, values = 0, {"said": [], "not said": []}
+    for seed in range(60):
+        verdicts = said(complete, j.sample(600, 80, seed, of))
+        for name, strata in (("said", of), ("not said", None)):
+            line = j.estimate(observed * 0, top, verdicts, 3, method="judged only", strata=strata).iloc[0]
+            values[name].append(line["value"])
+            held += name == "said" and line["low"] <= true <= line["high"]
+    assert held >= 52
+    off = {name: abs(np.mean(each) - true) for name, each in values.items()}
+    assert off["said"] < 0.01 < off["not said"]
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_macro_averages_with_all_rows_judged(seed, complete_too):
+    """Macro-precision is then exact, and macro-F1 is enclosed, bin by bin, as loops over labels have them."""
+    complete, observed, top, counts = rare_problem(seed % 1000, n=60, n_labels=20)
+    verdicts = said(complete, range(60))
+    found = j.by_bin(observed, top, verdicts, 3, counts, complete=complete_too).set_index(["bin", "metric"])
+    predicted = np.zeros(complete.shape, bool)
+    predicted[np.repeat(np.arange(60), 3), top.ids.ravel()] = True
+    # without all relevant labels the truth is what is observed, and what is right among the predictions
+    truth = complete > 0 if complete_too else (observed > 0) | (predicted & (complete > 0))
+    names = ["0", "1-9", "10-99", "100-999", "1000+"]
+    of = np.searchsorted([0, 1, 10, 100, 1000], counts, side="right") - 1
+    for b in np.unique(of):
+        precision, f1, seen = [], [], []
+        for label in np.flatnonzero(of == b):
+            P, T = predicted[:, label].sum(), truth[:, label].sum()
+            tp = (predicted[:, label] & truth[:, label]).sum()
+            precision.append(tp / P if P else 0.0)
+            f1.append(2 * tp / (P + T) if P + T else 0.0)
+            t = (predicted[:, label] & (observed[:, label] > 0)).sum()
+            seen.append(2 * t / (P + observed[:, label].sum()) if P + observed[:, label].sum() else 0.0)
+        line = found.loc[names[b], "macro-P"]
+        assert np.allclose(line[["value", "low", "high"]].astype(float), np.mean(precision))
+        line = found.loc[names[b], "macro-F1"]
+        assert line["observed"] == pytest.approx(np.mean(seen))
+        assert line["low"] - 1e-9 <= np.mean(f1) <= line["high"] + 1e-9
+        assert line["labels"] == (of == b).sum()
+
+
+def test_macro_averages_hold_from_judged_rows_and_a_proxy_narrows_them():
+    complete, observed, top, counts = rare_problem(2)
+    of = j.strata_of(top, counts, 3)
+    full = xc.metrics.confusion(complete, top, 3)
+    bins = np.searchsorted([0, 1, 10, 100, 1000], counts, side="right") - 1
+    names = ["0", "1-9", "10-99", "100-999", "1000+"]
+    values = {"macro-P": full.precision()[0], "macro-F1": full.f_beta()[0]}
+    held, width = {}, {}
+    proxy = cheap(complete, {"": top}, 0.05)
+    for seed in range(60):
+        verdicts = j.verdicts(said(complete, j.sample(600, 120, seed, of)))
+        for with_proxy in (False, True):
+            how = {"proxy": proxy} if with_proxy else {}
+            for line in j.by_bin(observed, top, verdicts, 3, counts, complete=True, strata=of, **how).itertuples():
+                true = values[line.metric][bins == names.index(line.bin)].mean()
+                held.setdefault((line.bin, line.metric, with_proxy), []).append(line.low <= true <= line.high)
+                width.setdefault((line.bin, line.metric, with_proxy), []).append(line.high - line.low)
+    assert min(np.mean(each) for each in held.values()) >= 0.85, {name: np.mean(each) for name, each in held.items()}
+    for name in {name for name, metric, _ in width if metric == "macro-P"}:
+        assert np.mean(width[name, "macro-P", True]) < 0.8 * np.mean(width[name, "macro-P", False])
+
+
+def test_strata_that_do_not_fit_are_refused():
+    complete, observed, top, _ = rare_problem(0)
+    of = np.zeros(600, int)
+    of[:5] = 7
+    verdicts = said(complete, j.sample(600, 50, 1))
+    with refused("strata"):
+        j.estimate(observed, top, verdicts, 3, strata=of[:-1])
+    with refused("strata"):
+        j.sample(600, 5, 0, of * 0.5)
+    few = [row for row in range(5, 60)]
+    with refused("strata", "0 judged rows in stratum 7, which has 5"):
+        j.estimate(observed, top, said(complete, few), 3, strata=of)
+    with refused("target"):
+        j.estimate(observed, top, said(complete, range(60)), 3, strata=of, target="fresh rows")

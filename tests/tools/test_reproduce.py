@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from xcrepro.__main__ import main
 from xcrepro.core.data import fingerprints, load, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import children, manifest, recorded
+from xcrepro.repro.inputs import baselines
+from xcrepro.repro.published import beside
 from xcrepro.tools import bundle, reproduce
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +83,21 @@ def test_datasets_and_items_restrict_each_other():
         assert len({*models}) == len(models)
 
 
+def test_a_method_of_which_nothing_is_printed_is_not_trained():
+    """Mediamill's table has rows of PD-Sparse and Parabel, and they are empty."""
+    for id, name in (("xcrepo:Mediamill", "mediamill"), ("xcrepo:Delicious-200K", "deliciouslarge-200k")):
+        table = xc.published.table(id)
+        told = {
+            row["method"]
+            for row in table.to_dict("records")
+            if row["printed"] and row["metric"] in ("P", "N", "PSP", "PSN")
+        }
+        empty = {*table["method"]} - told
+        assert empty
+        assert not empty & {*reproduce.trained(id, name)}
+        assert {*reproduce.trained(id, name)} == told & (baselines.RECIPES | baselines.VARIANTS).keys()
+
+
 @pytest.mark.parametrize("words", [["jain61"], ["eurlex-4m"], ["jain16/table9"], ["coverage/theorem51_bound"], ["tib"]])
 def test_what_no_document_prints_is_refused(words):
     with pytest.raises(ArgumentError):
@@ -138,7 +156,7 @@ def test_ours_is_what_the_notebook_itself_sets_beside_print():
     of = pd.read_csv(ROOT / "figures/xcrepo/tables_benchmarks-beside.csv")
     for name in ("bibtex", "delicious"):
         made = recorded.read(ROOT / f"data/recorded/xcrepo/tables_benchmarks/{name}.csv")
-        found = {"xcrepo/tables_benchmarks": [*reproduce.cells("xcrepo/tables_benchmarks", made.tables)]}
+        found = {"xcrepo/tables_benchmarks": [*beside.cells("xcrepo/tables_benchmarks", made.tables)]}
         rows, missing = reproduce.beside(name, f"xcrepo:{name.title()}", ["xcrepo/tables_benchmarks"], found, {}, 2515)
         code = {"P": "P", "nDCG": "N", "PSP": "PSP", "PSnDCG": "PSN"}
         mine = {(row["method"].removesuffix(" *"), row["metric"]): row for row in rows}
@@ -167,7 +185,7 @@ def table(**columns) -> recorded.Table:
 
 def test_each_form_of_a_table_is_read():
     def read(made):
-        return {(c.method, c.state, c.metric, c.k): c.value for c in reproduce.cells("a/x", {"ours": made})}
+        return {(c.method, c.state, c.metric, c.k): c.value for c in beside.cells("a/x", {"ours": made})}
 
     wide = table(
         model=["PLT"],
@@ -196,10 +214,10 @@ def test_each_form_of_a_table_is_read():
     long = table(
         rule=["COV-PLT", "BR"], metric=["coverage", "P"], k=[1, 1], value=[60.0, "nan"], low=[59.0, 1], high=[62.0, 2]
     )
-    [cell] = reproduce.cells("a/x", {"": long})
+    [cell] = beside.cells("a/x", {"": long})
     assert (cell.method, cell.metric, cell.half) == ("COV-PLT", "Cov", 1.5)
-    assert [*reproduce.cells("a/x", {"evidence": wide})] == []
-    assert [*reproduce.cells("a/x", {"": table(name=["PLT"], P=[1.0])})] == []
+    assert [*beside.cells("a/x", {"evidence": wide})] == []
+    assert [*beside.cells("a/x", {"": table(name=["PLT"], P=[1.0])})] == []
 
 
 def test_what_chance_allows(monkeypatch):
@@ -210,6 +228,7 @@ def test_what_chance_allows(monkeypatch):
     ):
         line = pd.Series(
             {
+                "source": "xcrepo:Mediamill",
                 "method": "PLT",
                 "variant": "",
                 "metric": metric,
@@ -219,8 +238,8 @@ def test_what_chance_allows(monkeypatch):
                 "doubt": False,
             }
         )
-        cell = reproduce.Cell("a/x", "", "PLT", "none", metric, k, ours, sd, half)
-        return reproduce._row(line, k, cell, [cell], spread or {}, points)
+        cell = beside.Cell("a/x", "", "PLT", "none", metric, k, ours, sd, half)
+        return beside.row(line, k, cell, [cell], points, spread)
 
     # The most that a mean of 2,500 numbers from 0 to 1 may be off is 1.96 * 100 * sqrt(.52 * .48 / 2500) = 1.958.
     assert (row()["chance"], row()["test points"]) == ("beyond", "at most ± 1.96")
@@ -229,6 +248,7 @@ def test_what_chance_allows(monkeypatch):
     assert row(half=1.999)["chance"] == "within"  # and half a unit of the last digit
     assert row(half=1.0, sd=1.1)["split"] == "± 2.16"
     assert row(half=1.0, sd=1.1)["chance"] == "within"
+    assert row(half=1.6, sd=0.8)["chance"] == "beyond"  # the larger of 1.6 and 1.57, not both
     assert row(half=1.0, spread={"PLT": 0.9})["chance"] == "within"
     assert row(half=1.0, spread={"PLT": 0.5})["chance"] == "beyond"
     assert row(half=1.0, spread={"PLT": 0.9}, k="3")["training"] == ""
@@ -238,10 +258,10 @@ def test_what_chance_allows(monkeypatch):
 
 
 def test_another_version_of_the_data_is_said():
-    assert "3,956" in reproduce.other_version("eurlex-4k", "reeval")
-    assert "3,956" in reproduce.other_version("eurlex-4k", "calibration")
+    assert "3,956" in beside.other_version("eurlex-4k", "reeval")
+    assert "3,956" in beside.other_version("eurlex-4k", "calibration")
     for document in ("xcrepo", "jain16", "coverage"):
-        assert reproduce.other_version("eurlex-4k", document) == ""
+        assert beside.other_version("eurlex-4k", document) == ""
 
 
 # ---------------------------------------------------------------- from the word to the page
@@ -377,6 +397,27 @@ def test_what_it_took_is_kept(demo):
 @pytest.mark.parametrize("flag", [["--scheduler", "tcp://host:1"], ["--jobs", "0"]])
 def test_what_cannot_be_asked_for(demo, flag):
     assert main(["reproduce", "eurlex-4k", *flag]) == 2
+
+
+def test_without_dask_nothing_is_fetched(demo, monkeypatch, capsys):
+    _, home, *_ = demo
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setattr(load, "fetch", lambda *_, **__: pytest.fail("it was fetched"))
+    assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 2
+    assert "xcrepro[scale]" in capsys.readouterr().err
+    assert ran(home) == []
+
+
+def test_on_the_workers_of_a_cluster(demo, capsys):
+    """The same page, and what has run is not run again by the other engine."""
+    pytest.importorskip("distributed")
+    project, home, *_ = demo
+    assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 0
+    assert ran(home) == ["one", "two"]
+    page = project.root / "build/reproduced/eurlex-4k/page.md"
+    assert "76.87" in page.read_text()
+    assert main(["reproduce", "eurlex-4k"]) == 0
+    assert ran(home) == []
 
 
 def test_the_records_are_kept_and_packed(demo, capsys, monkeypatch):

@@ -225,7 +225,9 @@ def _changed(clone: Path) -> set[str]:
     for name, state in sorted(found.items()):
         if state == "??":
             said = "it is not committed"
-        elif Path(name).suffix in (".png", ".svg"):
+        elif not (clone / name).is_file():
+            said = "it is gone"
+        elif Path(name).suffix in (".png", ".svg", ".npz"):
             said = "of other code or data"
         else:
             said = same.difference(_git(clone, "show", f"HEAD:{name}"), (clone / name).read_text(encoding="utf-8"))

@@ -68,8 +68,10 @@ ENGINES = ("local", "dask")
 
 
 def check_engine(engine: str, scheduler: str | None) -> None:
-    """Refuse an engine that is not there, and a scheduler for another than Dask."""
+    """Refuse an engine that is not there or not installed, and a scheduler for another than Dask."""
     one_of("engine", engine, ENGINES)
+    if engine == "dask":
+        cluster.require_dask()
     if scheduler is not None and engine != "dask":
         raise ArgumentError("scheduler", "goes with the engine dask", repr(engine))
 

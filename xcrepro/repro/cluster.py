@@ -35,7 +35,7 @@ _LOCAL = {
 
 def require_dask() -> None:
     """Raise LibraryMissing, with what to install, unless Dask is there."""
-    extras.library("distributed", "or take the engine serial")
+    extras.library("distributed", "or take another engine than dask")
 
 
 @contextlib.contextmanager

@@ -82,6 +82,8 @@ class Item:
     """What :meth:`made_from` was told, for feet of figures and tables."""
     reads: list[str] = dataclasses.field(default_factory=list, repr=False)
     """The names of the datasets that :meth:`made_from` was told of."""
+    called: list[str] = dataclasses.field(default_factory=list, repr=False)
+    """What tables and feet of figures call them, the longest first."""
     made: dict[str, str] = dataclasses.field(default_factory=dict, repr=False)
     """Name of a table -> its CSV, of all that this run checked or saved."""
     moved: list[str] = dataclasses.field(default_factory=list, repr=False)
@@ -125,9 +127,18 @@ class Item:
                 else:
                     self.origins.append(part.origin)
                     self.reads.append(part.name)
+                    title = getattr(part, "title", part.name)
+                    self.called.extend([part.origin, title, title.partition(",")[0], part.name])
                     before = "" if getattr(part, "comparable", False) else "no printed results beside "
                     notes += [f"  {before}{part.name}: {note}" for note in part.notes]
         print("\n".join([f"Data: {self.origin}.", *notes]))
+
+    def nothing_of(self, table: pd.DataFrame) -> bool:
+        """Whether a table that names its datasets has none of those that this run read: all in it is recorded, or printed."""
+        if "dataset" not in table or not self.called:
+            return False
+        named = set(table["dataset"].dropna().astype(str))
+        return not any(one == own or one.startswith(f"{own},") for one in named for own in self.called)
 
     def name(self, part: str = "") -> str:
         """``paper/item``, or ``paper/item:part`` for an item with more than one table."""
@@ -206,16 +217,19 @@ class Item:
         parts += [of.exact(exact)] if exact else []
         return of.gather(self, *more, *parts)
 
-    def beside(self, ds, table: pd.DataFrame, *sources: str, unit: float = 1.0) -> None:
+    def beside(self, ds, table: pd.DataFrame, *sources: str) -> None:
         """Show what documents or tables (``"jain16"``, ``"jain16:table3a"``) print of this run's dataset beside what it found.
 
-        ``table`` is tidy: model, metric, k, value, low and high; ``unit`` makes its values those of print. Of a dataset that is
-        not printed the names of those that are.
+        ``table`` is in the unit of print: model, metric, k, value, low and high, and ``state`` where a model was calibrated
+        (:mod:`xcrepro.repro.published.beside`). Of a dataset that is not printed the names of those that are.
         """
         of = importlib.import_module(BESIDE)
-        found = of.beside(ds, table, sources, unit)
+        found = of.beside(ds, table, sources)
         if len(found):
-            tables.display(tables.show(found, decimals=2))
+            documents = dict.fromkeys(id.partition(":")[0] for id in found["table"])
+            for version in filter(None, (of.other_version(ds.entry.name, one) for one in documents)):
+                print(f"{version}, so ours is another experiment.")
+            tables.display(tables.show(found))
             return
         names = [name for name in of.of(sources) if name]
         print(
@@ -274,11 +288,17 @@ class Item:
 
         ``table`` must hold every number that is drawn, else ``DrawingFault`` is raised. The CSV is compared as
         :meth:`check` does. The pictures are written if their data or their code changed. ``origin`` replaces what
-        :meth:`made_from` said.
+        :meth:`made_from` said; where nothing of this run's datasets is in the table, it does not name them.
         """
+        origin = origin or self.origin
+        if not self.official and self.nothing_of(table):
+            record.note("apart", self._file(part, ".png"))
+            for own in self.called:
+                origin = origin.removeprefix(own)
+            origin = origin.lstrip("; ")
         cells = notebooks.code_cells(notebooks.read(self.entry.notebook))
         code = figures.code_digest(self.module, "\n".join(notebooks.text(cell["source"]) for cell in cells))
-        contents = figures.render(fig, table, code, origin or self.origin)
+        contents = figures.render(fig, table, code, origin)
         self._claim(table, part)
         self._write(contents, part)
         figures.display(contents[".png"], self._link(fig, part) if self.official else "")

@@ -72,7 +72,7 @@ METHODS: dict[str, Look] = {
     "Neural, focal": Look(TEAL, "^", "-."),
     "Neural, asymmetric": Look(AMBER, "D", ":"),
     "Two towers": Look(VIOLET, "D", "-"),
-    "Two towers, encoder": Look(AMBER, "<", "--"),
+    "Two towers, encoder": Look(VIOLET, "<", "--"),
     "PLT + labels": Look(ROSE, "v", (0, (5, 1))),
     "Neural + labels": Look(SKY, "X", ":"),
     "PLT, flat": Look(TEAL, "s", "--"),

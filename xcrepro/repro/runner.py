@@ -112,7 +112,6 @@ def run(
     jobs: int | None = None,
     parameters: dict | None = None,
     accept: bool = False,
-    write_back: bool = False,
     dry: bool = False,
     long: bool = False,
     engine: str = "local",
@@ -135,9 +134,8 @@ def run(
         For the named items, in place of the manifest's. Such a run is the reader's own: it always runs, is compared with
         nothing, and is kept in ``build/notebooks/other`` and ``build/figures/other``.
     accept : bool
-        The named items write what is to be committed instead of comparing with it.
-    write_back : bool
-        Put the outputs, tidied, into the committed notebooks.
+        The named items write what is to be committed instead of comparing with it: tables, pictures, and the notebooks with
+        their outputs, tidied, and the typed numbers that moved.
     long : bool
         With all items, also those that are marked as long. One that is named, or needed, always runs.
     engine, scheduler : {"local", "dask"} and str, optional
@@ -150,10 +148,8 @@ def run(
     check_engine(engine, scheduler)
     if accept and parameters:
         raise ArgumentError("accept", "is for items with their own parameters", f"{items!r}, {parameters!r}")
-    if write_back and parameters:
-        raise ArgumentError("write_back", "is for the committed runs, without parameters of your own", parameters)
     entries = manifest.load(root)
-    if accept or write_back:
+    if accept:
         manifest.require_project(entries, "accepting what items come to")
     named = manifest.find(entries, items)
     left = [] if items or long else [name for name in named if entries[name].long]
@@ -165,11 +161,9 @@ def run(
         print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
     with alone(root), places(engine, scheduler, jobs, len(plan)) as (at_once, threads_each, start):
         accepted = set(named) if accept else set()
-        jobs_ = _Scheduler(
-            root, plan, results, at_once, threads_each, accepted, start, compare_notebooks=not write_back
-        )
+        jobs_ = _Scheduler(root, plan, results, at_once, threads_each, accepted, start)
         jobs_.say() if dry else jobs_.run()
-        if write_back and not dry:
+        if accept and not dry:
             for name in named:
                 result = jobs_.results[name]
                 if result.outcome in ("ok", "unchanged"):
@@ -248,10 +242,8 @@ def run_jobs(root: Path, jobs: list[Job], engine: str, scheduler: str | None, at
 class _Scheduler:
     """Starts jobs when what they need is done and a place is free, and collects their results."""
 
-    def __init__(
-        self, root, plan, results, at_once, threads_each, accepted, start=start_here, compare_notebooks=True
-    ) -> None:
-        self.start_process, self.compare_notebooks = start, compare_notebooks
+    def __init__(self, root, plan, results, at_once, threads_each, accepted, start=start_here) -> None:
+        self.start_process = start
         self.root, self.plan, self.results = root, plan, dict(results)
         self.at_once, self.accepted = at_once, accepted
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
@@ -330,10 +322,10 @@ class _Scheduler:
     def _end(self, child: Child) -> None:
         job, name = child.job, child.job.id
         fault, notes = child.fault(), child.notes()
-        _settle(job, child.executed, notes.get("output", []))
+        _settle(job, child.executed, notes.get("output", []), notes.get("apart", []))
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
         self.typed[name] = notes.get("typed", [])
-        if not fault and job.official and self.compare_notebooks:
+        if not fault and job.official and job.id not in self.accepted:
             (other if same.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
         outputs = notes.get("output", []) if job.official else job.kept
         stamp = None if fault else stamps.made(job.entry, child.fingerprint, notes.get("input", []), outputs)
@@ -363,9 +355,10 @@ class _Scheduler:
             print(f"    {text}", flush=True)
 
 
-def _settle(job: Job, executed: Path, outputs: list[str]) -> None:
+def _settle(job: Job, executed: Path, outputs: list[str], apart: list[str]) -> None:
     """Let an executed copy speak for itself: its links lead somewhere from where it lies, and one with other parameters than
-    the committed run's says so on its first screen, with its own pictures."""
+    the committed run's says so on its first screen, with its own pictures, and which of them and of the verdicts have nothing
+    of it (``apart``)."""
     try:
         ran = notebooks.read(executed)
     except (OSError, XCError):
@@ -382,9 +375,17 @@ def _settle(job: Job, executed: Path, outputs: list[str]) -> None:
         set_to, instead = (", ".join(f"`{name} = {of[name]!r}`" for name in differ) for of in (job.values, official))
         about = f"with {set_to} (committed: {instead})" if differ else "with the committed parameters"
         picture = "this run's" if figures / f"{job.entry.notebook.stem}.png" in own else "the committed run's"
+        if f"{job.entry.id}.png" in apart:
+            picture = "of recorded and printed results alone, because what it compares is not in this run"
+        verdicts = (
+            "The tables below are this run's, but the verdicts rest on recorded and printed results alone, because what the "
+            "claims compare is not in this run."
+            if "evidence" in apart
+            else "The tables and verdicts below are this run's."
+        )
         words = (
-            f"**A run of your own**, {about}. The tables and verdicts below are this run's, and the picture on this screen is "
-            f"{picture}. The sentences, with the numbers in them, are about the committed run."
+            f"**A run of your own**, {about}. {verdicts} The picture on this screen is {picture}. "
+            "The sentences, with the numbers in them, are about the committed run."
         )
         ran["cells"].insert(0, {"cell_type": "markdown", "id": "own-run", "metadata": {}, "source": words})
     with paths.atomic_path(executed) as part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -39,6 +40,7 @@ def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
                 path, "papermill's marks of a failed run", "a notebook that ran through", do="Mend it first"
             )
         cells.append(_cell(cell, seen))
+    _fold_closing(cells)
     whole = {
         "cells": cells,
         "metadata": {"kernelspec": _KERNEL, "language_info": {"name": "python"}},
@@ -46,6 +48,13 @@ def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
         "nbformat_minor": 5,
     }
     return json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _fold_closing(cells: list[dict]) -> None:
+    """Fold, in JupyterLab and on the site, the code behind the last text: it holds the text's numbers and shows no method."""
+    if cells and notebooks.text(cells[-1]["source"]).rstrip().endswith("item.check_text()"):
+        for cell in itertools.takewhile(lambda cell: cell["cell_type"] == "code", reversed(cells)):
+            cell["metadata"]["jupyter"] = {"source_hidden": True}
 
 
 def _cell(cell: dict, seen: dict[str, int]) -> dict:

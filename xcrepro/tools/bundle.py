@@ -29,7 +29,7 @@ ABOUT = "bundle.json"
 STAND_IN = "stand-in.txt"
 """A file of this name among a dataset's says that its content is made up; the rehearsal's archives have it."""
 LARGEST = 64 << 20
-"""Bytes that a member may have."""
+"""Bytes that its members may have together."""
 CLOSE = 0.01
 """Share of the pairs by which label counts may differ from those that come with the kit, whose source lacks some points."""
 
@@ -86,7 +86,8 @@ def pack(root: Path, dataset: str, home: Path) -> Path:
 def _stamp(root: Path, item: str, dataset: str) -> stamps.Stamp | None:
     """The stamp of an item's recorded run, of the first split that has one."""
     runs = sorted((root / "build" / "notebooks" / "recorded" / item).glob(f"{dataset}-*.json"))
-    return next((stamp for path in runs if (stamp := stamps.read_at(path))), None)
+    own = (path for path in runs if path.stem.removeprefix(f"{dataset}-").isdecimal())  # not of "delicious-200k"
+    return next((stamp for path in own if (stamp := stamps.read_at(path))), None)
 
 
 def code_of(fingerprint: dict) -> str:
@@ -146,8 +147,8 @@ def read(path: Path) -> Bundle:
     """A bundle, every member's digest held to what it says; DataError for what is none, or damaged."""
     try:
         with zipfile.ZipFile(path) as file:
-            if large := [one.filename for one in file.infolist() if one.file_size > LARGEST]:
-                raise DataError(path, f"the member {large[0]!r} of more than {LARGEST:,} bytes", "a bundle of tables")
+            if (size := sum(one.file_size for one in file.infolist())) > LARGEST:
+                raise DataError(path, f"{size:,} bytes in it", f"a bundle of tables, at most {LARGEST:,}")
             members = {name: file.read(name) for name in file.namelist()}
             about = json.loads(members.pop(ABOUT))
             items = {item: (one["sha256"], one["code"]) for item, one in about["items"].items()}
@@ -170,6 +171,8 @@ def _check(about: dict) -> None:
     """Any error, where a bundle does not say of itself what :func:`problems` asks."""
     if about["form"] != 1:
         raise ValueError(f"form {about['form']!r} and not 1")
+    if not about["items"]:
+        raise ValueError("no record")
     data, of = about["data"], (*registry.COUNTS, *registry.AVERAGES)
     texts = (
         about["kit"],
@@ -184,7 +187,8 @@ def _check(about: dict) -> None:
     sizes = [(name, math.isfinite(one) and math.isfinite(other)) for name, one, other in data["sizes"]]
     if odd := [name for name, finite in sizes if name not in of or not finite]:
         raise ValueError(f"the size {odd[0]!r}")
-    np.array(data["label counts"], np.int64)
+    if np.array(data["label counts"], np.int64).ndim != 1:
+        raise ValueError("label counts that are no list of numbers")
 
 
 def _record(path: Path, name: str, content: bytes, dataset: str) -> recorded.Record:
@@ -197,7 +201,8 @@ def _record(path: Path, name: str, content: bytes, dataset: str) -> recorded.Rec
 def problems(bundle: Bundle, root: Path, *, other_sizes: bool = False) -> list[str]:
     """Why a bundle cannot be taken up here, in words; none if it can."""
     about, data = bundle.about, bundle.about["data"]
-    if (entry := registry.package().get(bundle.dataset)) is None or entry.proprietary:
+    entry = registry.package().get(bundle.dataset)
+    if entry is None or entry.proprietary or "committed" in entry.archive:
         return [f"{bundle.dataset!r} is no dataset of the catalogue that can be downloaded"]
     return [
         *_of_code(bundle, root),
@@ -274,15 +279,23 @@ def _of_records(bundle: Bundle, about: dict) -> list[str]:
     """Records that are of another run than their command says."""
     found = []
     for item, made in bundle.records.items():
-        try:
-            named, given = recording.parse(made.provenance["command"])
-        except (ValueError, IndexError):
-            named, given = "", {}
-        if (named, given.get("dataset")) != (item, about["dataset"]):
+        if made_by(made) != (item, about["dataset"]):
             found.append(f"{item} was recorded by {made.provenance['command']!r}")
-        if made.provenance["version"] != about["kit"]:
-            found.append(f"{item} was recorded with version {made.provenance['version']}")
     return found
+
+
+def made_by(record: recorded.Record) -> tuple[str, object]:
+    """Item and dataset of the command that made a record."""
+    return named_by(record.provenance["command"])
+
+
+def named_by(command: str) -> tuple[str, object]:
+    """Item and dataset that a recording's command names; nothing where it is no such command."""
+    try:
+        item, given = recording.parse(command)
+        return item, given["names"][0] if "names" in given else given.get("dataset")
+    except (ValueError, LookupError, TypeError):
+        return "", None
 
 
 def made(root: Path, dataset: str, home: Path) -> str:

@@ -44,10 +44,13 @@ from xcrepro.core.folds.labels import LabelCounts
 from xcrepro.core.folds.rows import RowSums
 from xcrepro.core.kernels import ranking as kernel
 from xcrepro.core.metrics import registry
+from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.core.metrics.replicates import Options, System, models_of
 from xcrepro.core.metrics.significance import t_reach
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
+from xcrepro.tools.strata import check_strata, in_turn, regressed, unbent
+from xcrepro.tools.strata import strata_of as strata_of  # a name of xc.judged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +59,8 @@ METRICS = ("P",)
 """What is estimated unasked: verdicts on predictions are enough for it."""
 FEW = 20
 """With fewer judged rows an interval is not to be trusted."""
+LEVELS = 8
+"""Into how many levels cheap verdicts are cut that are more than yes and no."""
 DRAWN = -1
 """In place of a label: the row was drawn, and there is nothing in it to judge."""
 _METHODS = ("ppi++", "ppi", "judged only")
@@ -253,7 +258,7 @@ def agreement(given) -> pd.DataFrame:
 # ---------------------------------------------------------------------------------------------- what to judge
 
 
-def sample(n_rows: int, n: int, seed: int = 0) -> np.ndarray:
+def sample(n_rows: int, n: int, seed: int = 0, strata=None) -> np.ndarray:
     """Rows to judge, drawn at random without replacement, in the order in which to judge them.
 
     With one seed the first rows of a larger sample are the smaller one, so that you can go on later.
@@ -265,6 +270,8 @@ def sample(n_rows: int, n: int, seed: int = 0) -> np.ndarray:
     n : int
         How many to draw.
     seed : int
+    strata : array_like of int, shape (n_rows,), optional
+        Draw as many rows of each stratum (:func:`strata_of`), one in turn, as long as it has some. Say it to the estimates too.
 
     Returns
     -------
@@ -277,7 +284,8 @@ def sample(n_rows: int, n: int, seed: int = 0) -> np.ndarray:
     """
     n_rows = whole_number("n_rows", n_rows, 1)
     n = whole_number("n", n, 1, n_rows, "there are no more rows")
-    return np.random.default_rng(whole_number("seed", seed)).permutation(n_rows)[:n]
+    rows = np.random.default_rng(whole_number("seed", seed)).permutation(n_rows)
+    return (rows if strata is None else in_turn(rows, check_strata(strata, n_rows)))[:n]
 
 
 def next_rows(found: pd.DataFrame, given, within: float, n_rows: int, seed: int = 0) -> np.ndarray:
@@ -368,6 +376,7 @@ class _Part(NamedTuple):
     rows: np.ndarray  # (n,)
     observed: dict[str, np.ndarray]  # metric -> (n, K)
     judged: dict[str, np.ndarray]
+    cheap: dict[str, np.ndarray]  # on what the cheap verdicts add to the observed truth; empty without them
     rejected: tuple[int, int]  # of the judged predictions that are observed, those that judges reject, and all
     right: np.ndarray  # (m, 3): row, label, place, from 0, of the predictions that are right
 
@@ -390,6 +399,10 @@ class Judged:
         The rows drawn, as for :func:`verdicts`.
     residual : bool
         Also keep what :meth:`bounds` needs; it takes about twice the time.
+    strata : array_like of int, optional
+        The stratum of each row of all blocks, if rows were drawn by strata (:func:`sample`).
+    levels : int
+        Into how many levels the cheap verdicts of ``add`` are cut: 1 if they are yes and no, which is from a half on.
 
     Raises
     ------
@@ -402,7 +415,16 @@ class Judged:
     """
 
     def __init__(
-        self, given, ks=KS, metrics=METRICS, *, complete: bool = False, rows=None, residual: bool = False
+        self,
+        given,
+        ks=KS,
+        metrics=METRICS,
+        *,
+        complete: bool = False,
+        rows=None,
+        residual: bool = False,
+        strata=None,
+        levels: int = 1,
     ) -> None:
         self.verdicts = verdicts(given, rows)
         self.complete, self.residual = bool(complete), bool(residual)
@@ -415,6 +437,9 @@ class Judged:
         self._asked = [(each, int(np.searchsorted(self.ks, k)), k) for each, at in self.wanted for k in at.tolist()]
         self._means = [metric for metric, _ in self.wanted if metric.fold == "rows"]
         self._columns = sorted({column for metric in self._means for column in metric.columns}) or [kernel.HITS]
+        self.strata = None if strata is None else np.asarray(strata)
+        self.levels = whole_number("levels", levels, 1)
+        self._cheap: dict[str, list[RowSums]] = {}  # of each model, the sums at each level of the cheap verdicts
         self._covers = any(metric.name == "coverage" for metric, _ in self.wanted)
         self._ranges: list[tuple[int, int]] = []
         # Of each model: sums over rows, counts of labels, both where the unjudged are wrong and where they are right, how many
@@ -430,7 +455,7 @@ class Judged:
         """Rows so far."""
         return sum(hi - lo for lo, hi in self._ranges)
 
-    def add(self, Y, top: TopK | Mapping[str, TopK], first_row: int | None = None) -> Judged:
+    def add(self, Y, top: TopK | Mapping[str, TopK], first_row: int | None = None, proxy=None) -> Judged:
         """Fold in a block of rows.
 
         Parameters
@@ -439,6 +464,8 @@ class Judged:
             Truth and predictions of the block; ``top`` may be a mapping of models, the same in every block.
         first_row : int, optional
             The number of its first row among all; by default it follows the rows so far.
+        proxy : sparse matrix or array_like, shape (n, L), optional
+            Cheap verdicts on all predictions of the block, as for :func:`estimate`; with one block with all.
 
         Returns
         -------
@@ -454,7 +481,9 @@ class Judged:
         lo = self.n_rows if first_row is None else whole_number("first_row", first_row)
         if self._sums and [*self._sums] != [*models]:
             raise ArgumentError("top", f"must have the models {[*self._sums]} in every block", [*models])
-        truth = None
+        if self._sums and bool(self._cheap) != (proxy is not None):
+            raise ArgumentError("proxy", "must be given with every block, or with none", "with some")
+        truth, cheap = None, []
         for name, each in models.items():
             block = Block(Y if truth is None else truth, each, int(self.ks[-1]), lo)
             if truth is None:
@@ -463,7 +492,8 @@ class Judged:
                 of_block = slice(*np.searchsorted(self.verdicts.drawn, (lo, lo + truth.n_rows)).tolist())
                 here = self.verdicts.drawn[of_block] - lo
                 completed, sizes = self._completed(truth, here, lo), truth.sizes.astype(np.int64)
-            self._add(name, block, here, completed)
+                cheap = [] if proxy is None else _cheap_truths(truth, proxy, self.levels)
+            self._add(name, block, here, completed, cheap)
             if name == next(iter(models)):  # after _add, which has found the hits
                 hits = np.ascontiguousarray(block.found.T).sum(axis=0)
                 self._shape += [[each.sum(), (each * each).sum()] for each in (hits, sizes)]
@@ -491,7 +521,7 @@ class Judged:
         keys = np.setdiff1d(np.union1d(keys, said[right]), said[~right])
         return sparse.csr_matrix((np.ones(keys.size), np.divmod(keys, self.n_labels)), shape=own.shape)
 
-    def _add(self, name: str, block: Block, here: np.ndarray, completed: sparse.csr_matrix) -> None:
+    def _add(self, name: str, block: Block, here: np.ndarray, completed: sparse.csr_matrix, cheap: list[Truth]) -> None:
         """One model's block."""
         sums = self._sums.setdefault(name, RowSums(self.ks, self._columns))
         sums.add(block)
@@ -507,8 +537,10 @@ class Judged:
             self._unjudged.append((int(here[line]) + lo, got, len(unknown)))
         line, place = np.nonzero(right)
         places = np.column_stack([here[line] + lo, top.ids[line, place], place]).astype(np.int64)
+        for truth, fold in zip(cheap, self._cheap_of(name, len(cheap)), strict=True):
+            fold.add(Block(truth, block.stored, int(self.ks[-1]), lo))
         values = []
-        for truth in (own, completed):
+        for truth in (own, completed, *(_rows_of(each, here) for each in cheap)):
             values.append({})
             if here.size and self._means:
                 system = System(as_truth(truth), top, self.ks, self._means, Options())
@@ -517,7 +549,8 @@ class Judged:
                     values[-1][metric.name] = np.stack(each, axis=1)
         if here.size:
             rejected = int(np.count_nonzero(said & hit & ~right)), int(np.count_nonzero(said & hit))
-            self._parts.setdefault(name, []).append(_Part(here + lo, *values, rejected, places))
+            at = values[2:] and {key: sum(one[key] for one in values[2:]) / len(cheap) for key in values[0]}
+            self._parts.setdefault(name, []).append(_Part(here + lo, *values[:2], at or {}, rejected, places))
         if self.residual:
             self._add_ends(name, block, here, completed)
 
@@ -551,6 +584,9 @@ class Judged:
             sums.add(each)
             counts.add(each)
 
+    def _cheap_of(self, name: str, levels: int) -> list[RowSums]:
+        return self._cheap.setdefault(name, [RowSums(self.ks, self._columns) for _ in range(levels)]) if levels else []
+
     def _ends_of(self, name: str) -> tuple:
         new = [(RowSums(self.ks, self._columns), LabelCounts(self.n_labels, self.ks)) for _ in range(2)]
         return self._ends.setdefault(name, tuple(new))
@@ -567,11 +603,16 @@ class Judged:
             raise ArgumentError("other", "must be made with the same verdicts and options", "others")
         if self._sums and other._sums and [*self._sums] != [*other._sums]:
             raise ArgumentError("other", f"must have the models {[*self._sums]}", [*other._sums])
+        if self._sums and other._sums and bool(self._cheap) != bool(other._cheap):
+            raise ArgumentError("proxy", "must be given with every block, or with none", "with some")
         self._ranges += other._ranges
         self.n_labels = self.n_labels or other.n_labels
         for folds, others in ((self._sums, other._sums), (self._labels, other._labels)):
             for name, fold in others.items():
                 folds[name].merge(fold) if name in folds else folds.update({name: fold})
+        for name, folds in other._cheap.items():
+            for mine, theirs in zip(self._cheap_of(name, len(folds)), folds, strict=True):
+                mine.merge(theirs)
         for name, ends in other._ends.items():
             for mine, theirs in zip(sum(self._ends_of(name), ()), sum(ends, ()), strict=True):
                 mine.merge(theirs)
@@ -588,7 +629,8 @@ class Judged:
         said = self.verdicts
         arrays = (each.tobytes() for each in (said.drawn, said.rows, said.labels, said.right))
         asked = [(metric.name, at.tolist()) for metric, at in self.wanted]
-        return *arrays, asked, self.complete, self.residual
+        strata = None if self.strata is None else self.strata.tobytes()
+        return *arrays, asked, self.complete, self.residual, strata, self.levels
 
     # ------------------------------------------------------------------ results
 
@@ -622,7 +664,8 @@ class Judged:
             for names, each in sides.items():
                 found.append((metric.name, k, *names, *self._value(metric, i, each, firsts, *how)))
         named = ("model",) if len(next(iter(sides))) == 1 else ("left", "right")
-        table = pd.DataFrame(found, columns=["metric", "k", *named, *_COLUMNS])
+        weights = ["proxy weight"] * bool(self._cheap)
+        table = pd.DataFrame(found, columns=["metric", "k", *named, *_COLUMNS, *weights])
         table.attrs["interval"] = interval
         return table
 
@@ -673,6 +716,12 @@ class Judged:
             do = f"{sum(each[2] for each in self._unjudged)} are missing: judge them, or ask for a smaller k. To leave out "
             do += "drawn rows would make the rest no random choice"
             raise ArgumentError("verdicts", f"must be on a drawn row's first {self.ks[-1]} predictions", got, do)
+        if self._cheap and method == "ppi":
+            raise ArgumentError("method", "must be 'ppi++' with a proxy, which finds its weight", repr(method))
+        if self.strata is not None:
+            if target != "these rows":
+                raise ArgumentError("target", "must be 'these rows' where rows are drawn by strata", repr(target))
+            self._strata = check_strata(self.strata, self.n_rows, self.verdicts.drawn)
         if self._covers and target != "these rows":
             rule = "must be 'these rows' for coverage, which grows with the number of rows"
             raise ArgumentError("target", rule, repr(target))
@@ -684,7 +733,7 @@ class Judged:
         n, n_rows, found = self.verdicts.drawn.size, self.n_rows, []
         if n < FEW:
             found.append(f"only {n} rows are judged: below {FEW} intervals hold less often than they say. Judge more")
-        found += self._unlike(n, n_rows)
+        found += [] if self.strata is not None else self._unlike(n, n_rows)  # by strata they are unlike all rows
         of_observed = [part.rejected for part in next(iter(self._parts.values()), [])]
         no, asked = (sum(each[i] for each in of_observed) for i in (0, 1))
         if asked >= FEW and no > _ERRS * asked:
@@ -732,15 +781,49 @@ class Judged:
             return self._coverage(i, sides, firsts, interval)
         observed, f, y = 0.0, 0.0, 0.0
         for sign, model in sides:
-            parts = self._parts[model]
-            order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
             observed = observed + sign * float(metric.formula(self._sums[model])[i])
-            f = f + sign * np.concatenate([part.observed[metric.name][:, i] for part in parts])[order]
-            y = y + sign * np.concatenate([part.judged[metric.name][:, i] for part in parts])[order]
-        given = observed, f, y, self.n_rows, method, target, interval, float(len(sides)), len(sides) == 1
-        value, error, low, high, weight = estimated(*given)
+            f = f + sign * self._in_order(model, "observed", metric.name, i)
+            y = y + sign * self._in_order(model, "judged", metric.name, i)
+        if self._cheap or self.strata is not None:
+            found = self._regressed(metric, i, sides, observed, f, y, method, target, interval)
+        else:
+            given = observed, f, y, self.n_rows, method, target, interval, float(len(sides)), len(sides) == 1
+            found = estimated(*given)
+        value, error, low, high, *weights = found
         least = 0.0 if len(sides) == 1 else -1.0
-        return observed, value, error, max(low, least), min(high, 1.0), f.size, weight
+        return observed, value, error, max(low, least), min(high, 1.0), f.size, *weights
+
+    def _regressed(self, metric, i: int, sides: list, observed: float, f, y, method, target, interval) -> tuple:
+        """As :func:`estimated`, on what is observed and on the cheap verdicts, by strata; with a weight for each."""
+        known, columns = [observed], [f]
+        if self._cheap:
+            cheap, mean = 0.0, 0.0
+            for sign, model in sides:
+                cheap = cheap + sign * self._in_order(model, "cheap", metric.name, i)
+                each = [float(metric.formula(fold)[i]) for fold in self._cheap[model]]
+                mean += sign * math.fsum(each) / len(each)
+            known, columns = [*known, mean], [*columns, cheap]
+        if method != "ppi++":
+            known, columns = [], []
+        how = interval, float(len(sides)), len(sides) == 1, target == "fresh rows"
+        less = f if method == "ppi" else 0.0
+        value, error, low, high, weights = self._of_all(
+            np.array(known), np.array(columns).reshape(-1, f.size).T, y - less, *how
+        )
+        more = observed if method == "ppi" else 0.0
+        weights = {"ppi": [1.0, 0.0], "judged only": [0.0, 0.0]}.get(method, weights)[: 1 + bool(self._cheap)]
+        return value + more, error, low + more, high + more, *weights
+
+    def _of_all(self, known, F, y, *how) -> tuple:
+        """:func:`xcrepro.tools.strata.regressed` with the strata of these rows."""
+        of = np.zeros(self.n_rows, np.int64) if self.strata is None else self._strata
+        return regressed(known, F, y, np.bincount(of), of[self.verdicts.drawn], *how)
+
+    def _in_order(self, model: str, what: str, metric: str, i: int) -> np.ndarray:
+        """(n,) the values of a model's judged rows, by row."""
+        parts = self._parts[model]
+        order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
+        return np.concatenate([getattr(part, what)[metric][:, i] for part in parts])[order]
 
     def _first(self, model: str) -> tuple:
         """Where each label is first predicted and first hit; and the rows that predict labels judged right, by row and
@@ -766,12 +849,16 @@ class Judged:
             ends = shared, each, np.unique(right[:, 1]).size, np.count_nonzero(open_labels)
             few, many, found, all_open = ends if sign > 0 else (-ends[1], -ends[0], -ends[3], -ends[2])
             least, most, floor, ceiling = least + few, most + many, floor + found, ceiling + all_open
-        how = N, "judged only", "these rows", interval, float(k * len(sides))
-        first, last = (estimated(0.0, np.zeros(drawn.size), each, *how) for each in (least, most))
+        how = "judged only", "these rows", interval, float(k * len(sides))
+        if self.strata is None:
+            first, last = (estimated(0.0, np.zeros(drawn.size), each, N, *how) for each in (least, most))
+        else:
+            none = np.zeros(0), np.zeros((drawn.size, 0))
+            first, last = (self._of_all(*none, each, interval, how[-1]) for each in (least, most))
         known = max(N * first[0], floor), min(N * last[0], ceiling)
         found = sum(known) / 2.0, np.nan, max(N * first[2], floor), min(N * last[3], ceiling)
         shares = (observed / self.n_labels, *((observed + np.array(found)) / self.n_labels).tolist())
-        return *shares, drawn.size, np.nan
+        return *shares, drawn.size, *[np.nan] * (1 + bool(self._cheap))
 
 
 _COLUMNS = ("observed", "value", "stderr", "low", "high", "judged", "weight")
@@ -822,16 +909,8 @@ def estimated(
         low = high = missed * largest * left + reach * stderr
     else:
         bend = math.fsum((rest * rest * rest).tolist()) / (squares * math.sqrt(squares)) if skewed and left > 0 else 0.0
-        low, high = (stderr * max(reach, abs(_unbent(side, bend))) for side in (reach, -reach))
+        low, high = (stderr * max(reach, abs(unbent(side, bend))) for side in (reach, -reach))
     return value, stderr, value - low, value + high, float(weight)
-
-
-def _unbent(t: float, bend: float) -> float:
-    """Hall's transformation backwards: the studentized mean at which the transformed one is t; bend is skewness / sqrt(n)."""
-    if abs(bend) < 1e-6:
-        return t
-    x = 1.0 + bend * (t - bend / 6.0)
-    return 3.0 / bend * (math.copysign(float(arithmetic.power(abs(x), 1.0 / 3.0)) if x else 0.0, x) - 1.0)
 
 
 # ---------------------------------------------------------------------------------------------- in one call
@@ -857,11 +936,63 @@ def _rows_of(truth: Truth, rows: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(at.size), truth.indices[at], indptr), shape=(rows.size, truth.n_labels))
 
 
+def _cheap_truths(truth: Truth, proxy, levels: int) -> list[Truth]:
+    """At each level, the observed labels and those that the cheap verdicts call right."""
+    given = _cheap_matrix(proxy, (truth.n_rows, truth.n_labels))
+    row, found = np.repeat(np.arange(truth.n_rows, dtype=np.int64), np.diff(given.indptr)), []
+    own = np.repeat(np.arange(truth.n_rows, dtype=np.int64), truth.sizes) * truth.n_labels + truth.indices
+    for level in range(levels):
+        right = given.data >= (2 * level + 1) / (2 * levels)
+        keys = np.union1d(own, row[right] * truth.n_labels + given.indices[right])
+        at = np.divmod(keys, truth.n_labels)
+        found.append(as_truth(sparse.csr_matrix((np.ones(keys.size, np.float32), at), shape=given.shape)))
+    return found
+
+
+def _cheap_matrix(proxy, shape: tuple[int, int]) -> sparse.csr_matrix:
+    """Cheap verdicts as a matrix of numbers from 0 to 1."""
+    import pandas as pd
+
+    if isinstance(proxy, TopK):
+        proxy = proxy.to_csr()
+    if isinstance(proxy, pd.DataFrame):
+        if not {"row", "label", "verdict"} <= {*proxy.columns}:
+            raise ArgumentError("proxy", "must have the columns row, label, verdict", [*proxy.columns])
+        proxy = proxy[proxy["label"] != DRAWN]
+        row, label = (proxy[name].to_numpy(np.int64) for name in ("row", "label"))
+        if ((row < 0) | (row >= shape[0]) | (label < 0) | (label >= shape[1])).any():
+            raise ArgumentError("proxy", f"must be on rows below {shape[0]} and labels below {shape[1]}", "others")
+        proxy = sparse.csr_matrix((proxy["verdict"].to_numpy(np.float64), (row, label)), shape=shape)
+    given = sparse.csr_matrix(proxy) if not sparse.issparse(proxy) else proxy.tocsr()
+    if given.shape != shape:
+        rule = f"must have a place for each of {shape[0]} rows and {shape[1]} labels"
+        raise ArgumentError("proxy", rule, given.shape)
+    if not ((given.data >= 0) & (given.data <= 1)).all():
+        do = "map scores first: xcrepro.calibrate; what is left out counts as 0"
+        raise ArgumentError("proxy", "must hold numbers from 0 (wrong) to 1 (right)", "others", do)
+    return given
+
+
+def _levels(proxy) -> int:
+    """1 for verdicts of yes and no, else :data:`LEVELS`."""
+    if proxy is None:
+        return 1
+    if isinstance(proxy, TopK):
+        values = proxy.scores[proxy.ids >= 0]
+    elif hasattr(proxy, "columns"):
+        values = np.asarray(proxy["verdict"]) if "verdict" in proxy else np.zeros(0)
+    else:
+        values = proxy.data if sparse.issparse(proxy) else np.asarray(proxy)
+    return 1 if np.isin(values, (0, 1)).all() else LEVELS
+
+
 def _is_mean(metric: registry.Metric) -> bool:
     return metric.fold == "rows" and metric.averages == "rows" and metric.unit == "fraction" and not metric.needs
 
 
-def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None, **how) -> pd.DataFrame:
+def estimate(
+    Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None, proxy=None, strata=None, **how
+) -> pd.DataFrame:
     """Metrics on the complete truth, from an incomplete one and verdicts on the predictions of a few rows drawn at random.
 
     Parameters
@@ -873,6 +1004,13 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
         are observed, which count as right unless a judge says no.
     ks, metrics, complete, rows
         As for :class:`Judged`.
+    proxy : sparse matrix or array_like of shape (n, L), DataFrame, or TopK, optional
+        Cheap verdicts on all predictions of all rows: a language model's, a second annotator's, a score. Numbers from 0
+        (wrong) to 1 (right); what is left out is 0. A DataFrame has the columns row, label, verdict. The metric on the
+        observed labels and those that it calls right becomes a second predictor beside the one on the observed labels, in
+        one regression. However wrong or flattering it is, the interval holds as often: only its width hangs on the proxy.
+    strata : array_like of int, shape (n,), optional
+        If rows were drawn by strata (:func:`sample`), the stratum of every row.
     method : {"ppi++", "ppi", "judged only"}
         The weight of what is observed: found from the judged rows, 1, or 0 (the module has the formulas).
     target : {"these rows", "fresh rows"}
@@ -884,7 +1022,7 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
     -------
     DataFrame
         [model,] metric, k; ``observed``, the value on the observed truth; ``value``, the estimate on the complete one,
-        with ``stderr``, ``low`` and ``high``; ``judged``, how many rows; ``weight``.
+        with ``stderr``, ``low`` and ``high``; ``judged``, how many rows; ``weight``; with a proxy ``proxy weight``.
 
         **Coverage** is no mean over rows: whether a label is covered hangs on all rows that predict it. Labels with an
         observed hit are covered, labels that are not predicted are not. For an open label, predicted in m rows and
@@ -928,17 +1066,29 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
       metric  k  observed  value  stderr    low   high  judged  weight
     0      P  1       0.5  0.679   0.054  0.568  0.803      30   0.643
     """
-    return Judged(given, ks, metrics, complete=complete, rows=rows).add(Y, top).estimate(**how)
+    about = {"complete": complete, "rows": rows, "strata": strata, "levels": _levels(proxy)}
+    return Judged(given, ks, metrics, **about).add(Y, top, proxy=proxy).estimate(**how)
 
 
 def compare(
-    Y, models: Mapping[str, TopK], given, ks=KS, metrics=METRICS, *, against=None, complete=False, rows=None, **how
+    Y,
+    models: Mapping[str, TopK],
+    given,
+    ks=KS,
+    metrics=METRICS,
+    *,
+    against=None,
+    complete=False,
+    rows=None,
+    proxy=None,
+    strata=None,
+    **how,
 ) -> pd.DataFrame:
     """The gap between each two models on the complete truth; the rows are the same, so that it is surer than two intervals say.
 
     Parameters
     ----------
-    Y, given, ks, metrics, complete, rows, how
+    Y, given, ks, metrics, complete, rows, proxy, strata, how
         As for :func:`estimate`; the verdicts must be on the predictions of all models. ``how`` are method, target and
         interval.
     models : mapping of str to TopK
@@ -951,7 +1101,8 @@ def compare(
         metric, k, left, right; then as :func:`estimate`, of left minus right. Intervals are not corrected for their
         number.
     """
-    return Judged(given, ks, metrics, complete=complete, rows=rows).add(Y, models).compare(against=against, **how)
+    about = {"complete": complete, "rows": rows, "strata": strata, "levels": _levels(proxy)}
+    return Judged(given, ks, metrics, **about).add(Y, models, proxy=proxy).compare(against=against, **how)
 
 
 def bounds(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None) -> pd.DataFrame:
@@ -978,3 +1129,130 @@ def bounds(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None) 
     0      P  2    0.75  0.5  0.75      0.25
     """
     return Judged(given, ks, metrics, complete=complete, rows=rows, residual=True).add(Y, top).bounds()
+
+
+def by_bin(
+    Y,
+    top: TopK,
+    given,
+    k: int = 5,
+    label_counts=None,
+    *,
+    complete: bool = False,
+    rows=None,
+    proxy=None,
+    strata=None,
+    interval: float = 0.95,
+) -> pd.DataFrame:
+    """Macro-precision and macro-F1 on the complete truth, by bin of train frequency, from judged rows.
+
+    Both are sums over labels, and each predicted pair has its part in them. For macro-precision the part is known, 1 over how
+    often its label is predicted, so the judged rows estimate the sum. F1 of a label that has t of its P predictions observed
+    right and T observed rows is 2 (t + e) / (P + T + e), where e are those that are right though nobody recorded it: it rises
+    with e, ever more slowly, from e = 0 to P - t. So e times its whole rise over P - t, and e times its first step, enclose
+    it: two sums over pairs, which the judged rows estimate. The interval of macro-F1 holds at least as often as it says.
+
+    Rows that predict rare labels are few; let ``strata`` (:func:`strata_of`) see to it that enough of them are judged.
+
+    Parameters
+    ----------
+    Y, top, given, rows, proxy, strata
+        As for :func:`estimate`; one model, all rows at once. A proxy narrows macro-precision. A judge who rejects an observed
+        label lowers macro-precision, and changes no macro-F1.
+    k : int
+    label_counts : array_like of int, shape (L,), optional
+        Training points of each label, for the bins of :func:`xcrepro.metrics.binned_macro_f1`; None: one bin, "all".
+    complete : bool
+        Have the judges named every relevant label of the drawn rows? Without it, labels that are neither observed nor
+        predicted do not count as relevant, and macro-F1 is about the truth so completed. With it, each such label lowers the
+        lower end: by 2 (t + e) / (P + T + e)^2 at the e where this is largest.
+    interval : float
+
+    Returns
+    -------
+    DataFrame
+        bin, metric ("macro-P" or "macro-F1"), k, labels; ``observed``, ``value``, ``stderr`` (NaN of macro-F1), ``low``,
+        ``high``, ``judged``. Bins without a label are left out.
+
+    Raises
+    ------
+    ArgumentError
+        As :func:`estimate`.
+
+    Examples
+    --------
+    >>> Y = np.repeat([[1, 0], [0, 1]], 50, axis=0)
+    >>> top = TopK.from_ids(np.tile([[0], [1]], (50, 1)), n_labels=2)
+    >>> said = [(row, row % 2, int(row % 3 > 0)) for row in sample(100, 40).tolist()]
+    >>> by_bin(Y, top, said, k=1, label_counts=[900, 3]).round(2)
+           bin    metric  k  labels  observed  value  stderr   low  high  judged
+    0      1-9   macro-P  1       1       0.5   0.65    0.13  0.39  0.91      40
+    1      1-9  macro-F1  1       1       0.5   0.73     NaN  0.60  0.80      40
+    2  100-999   macro-P  1       1       0.5   0.75    0.11  0.52  0.99      40
+    3  100-999  macro-F1  1       1       0.5   0.73     NaN  0.60  0.80      40
+    """
+    import pandas as pd
+
+    fold = Judged(given, k, complete=complete, rows=rows, strata=strata).add(Y, top)
+    fold._check("ppi++", "these rows", interval)
+    block, here = Block(Y, top, k), fold.verdicts.drawn
+    truth, ids = block.truth, np.maximum(block.ids, 0)
+    completed = fold._completed(truth, here, 0)
+    right, hit = as_truth(completed).hits(block.ids[here]), block.found[here]
+    new = right & ~hit
+    beyond = (completed - _rows_of(truth, here)).maximum(0).tocsr()  # what is new in these rows, predicted or not
+    opened = (block.ids >= 0) & ~block.found
+    cheap = None
+    if proxy is not None:
+        row, place = np.nonzero(opened)
+        cheap = np.zeros(opened.shape)
+        cheap[row, place] = np.asarray(
+            _cheap_matrix(proxy, (truth.n_rows, truth.n_labels))[row, ids[row, place]]
+        ).ravel()
+    of, names = np.zeros(truth.n_labels, np.int64), ["all"]
+    if label_counts is not None:
+        of, names = frequency_bins(label_counts, truth.n_labels)
+    P, t = (np.bincount(ids[mask], minlength=truth.n_labels) for mask in (block.ids >= 0, block.found))
+    T, more = truth.label_counts(), np.maximum(P - t, 1)
+    f1 = 2.0 * t / np.maximum(P + T, 1)
+    rise = 2.0 * P / np.maximum(T + P + P - t, 1) - f1  # were all its predictions right
+    first = 2.0 * (t + 1.0) / (P + T + 1.0) - f1
+    peak = np.clip(P + T - 2 * t, 0, P - t)
+    lower = 2.0 * (t + peak) / np.maximum(P + T + peak, 1) ** 2
+
+    def total(weights: np.ndarray, y: np.ndarray) -> tuple:
+        """Value, stderr, low and high of the sum over all rows of y, which is about the weights of right open predictions."""
+        F, known = np.zeros((here.size, 0)), np.zeros(0)
+        if cheap is not None:
+            each = (weights[ids] * cheap).sum(axis=1)
+            F, known = each[here][:, None], np.array([math.fsum(each.tolist()) / each.size])
+        largest = float((weights[ids] * opened).sum(axis=1).max(initial=0.0))
+        how = interval, largest, True, False, True
+        return tuple(block.n_rows * one for one in fold._of_all(known, F, y, *how)[:4])
+
+    found = []
+    for b, name in enumerate(names):
+        own = of == b
+        n = int(own.sum())
+        if not n:
+            continue
+        each = np.where(own, 1.0 / np.maximum(P, 1), 0.0)
+        base = math.fsum((each * t).tolist())
+        gained = (each[ids[here]] * (right.astype(np.float64) - hit)).sum(axis=1)
+        value, error, low, high = total(each, gained)
+        most = math.fsum((each * P).tolist())
+        ends = max(base + low, 0.0), min(base + high, most)
+        found.append(
+            (name, "macro-P", k, n, base / n, (base + value) / n, error / n, *(end / n for end in ends), here.size)
+        )
+        base = math.fsum((f1 * own).tolist())
+        part = [np.where(own, weights, 0.0) for weights in (rise / more, first, lower)]
+        gained, steps, shown = ((weights[ids[here]] * new).sum(axis=1) for weights in part)
+        missed = beyond @ part[2] - shown if complete else np.zeros(here.size)
+        below, above = total(part[0], gained - missed), total(part[1], steps)
+        most = base + math.fsum((rise * own).tolist())
+        ends = max(base + below[2], 0.0 if complete else base), min(base + above[3], most)
+        middle = base + (below[0] + min(above[0], most - base)) / 2.0
+        found.append((name, "macro-F1", k, n, base / n, middle / n, np.nan, *(end / n for end in ends), here.size))
+    columns = ["bin", "metric", "k", "labels", "observed", "value", "stderr", "low", "high", "judged"]
+    return pd.DataFrame(found, columns=columns)

@@ -14,7 +14,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.core.metrics import registry as metrics
 from xcrepro.repro import children, manifest, notebooks, record, recorded, recording, reproduced, runner, stamps
 from xcrepro.repro.inputs import baselines
-from xcrepro.repro.published import doubted
+from xcrepro.repro.published import beside as of_print
 from xcrepro.repro.published import record as printed
 from xcrepro.tools import bundle
 
@@ -37,16 +37,8 @@ COSTS = "data/recorded/costs.csv"
 COST_COLUMNS = ("dataset", "points", "labels", "item", "training", "seconds", "gb")
 SHOWN = ("method", "metric", "printed", "ours", "difference", "test points", "split", "training", "chance", "by")
 """Columns of the page."""
-MEANS = ("P", "N", "Brier")
-"""Means over test points of numbers from 0 to 1, so that the largest error of a mean is known."""
-SURE = 1.96
 _TABLE_OF = "Benchmark table of "
-_OTHERS = re.compile(r"(_gb|_hr|test_ms_per_instance|_mb|_min)$")  # sizes and times
-_STATES = {"": "none", "I": "isotonic", "before": "none", "after": "isotonic"}
-_COLUMN = re.compile(
-    r"([A-Za-z][A-Za-z0-9-]*?)(?:@(\d+))?(?: \((ideal k|test labels|reachable)\))?"
-    r"(?:-(I)|[ -](none|isotonic|platt|before|after))?"
-)
+_OTHERS = re.compile(r"(?:_gb|_hr|test_ms_per_instance|_mb|_min)$")  # sizes and times
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,12 +89,9 @@ def plan(words: Sequence[str]) -> list[Step]:
         for name in datasets_of(id):
             for item in row.items:
                 found.setdefault((name, item), {})[id] = None
-    for entry, row in itertools.product(map(registry.get, registry.names(proprietary=True)), listing):
-        text = "; ".join([row.shows, *re.findall(r"in place of ([^,;]*)", row.why)])
-        called = "|".join(map(re.escape, entry.all_names))
-        if row.kind == "figure" and re.search(rf"(?<![\w-])({called})(?![\w-])", text):
-            for item in row.items:
-                found.setdefault((entry.name, item), {})
+    for name in registry.names(proprietary=True):
+        for item in itertools.chain.from_iterable(row.items for row in figures(name, listing)):
+            found.setdefault((name, item), {})
     for (name, item), ids in [*found.items()]:
         for need in set(entries[item].needs) & shared if ids else ():
             found.setdefault((name, need), {})
@@ -118,6 +107,17 @@ def plan(words: Sequence[str]) -> list[Step]:
         asked = " ".join(words)
         raise ArgumentError("target", "must have a row of a document", repr(asked), "no document prints results of it")
     return steps
+
+
+def figures(dataset: str, listing: Iterable[reproduced.Row]) -> list[reproduced.Row]:
+    """The figures that a document draws of a dataset: by what they show, and by what is in its place."""
+    called = "|".join(map(re.escape, registry.get(dataset).all_names))
+    named = re.compile(rf"(?<![\w-])({called})(?![\w-])")
+    return [
+        row
+        for row in listing
+        if row.kind == "figure" and named.search("; ".join([row.shows, *re.findall(r"in place of ([^,;]*)", row.why)]))
+    ]
 
 
 def datasets_of(id: str) -> list[str]:
@@ -151,8 +151,10 @@ def can(id: str, dataset: str) -> bool:
 
 
 def _methods(id: str, dataset: str) -> list[str]:
+    """Those of which a table prints more than sizes and times: some rows are empty."""
     table = printed.table(id)
-    return list(dict.fromkeys(table[_of(table, dataset)]["method"]))
+    table = table[_of(table, dataset) & (table["printed"] != "") & ~table["metric"].str.contains(_OTHERS)]
+    return list(dict.fromkeys(table["method"]))
 
 
 def _of(table: pd.DataFrame, dataset: str) -> pd.Series:
@@ -234,78 +236,7 @@ def clock(seconds: float) -> str:
     raise AssertionError
 
 
-# ---------------------------------------------------------------- ours
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """A number of a notebook's table: of a model in a state (before or after calibration), by a metric as documents call it."""
-
-    item: str
-    part: str
-    method: str
-    state: str
-    metric: str
-    k: str
-    value: float
-    sd: float
-    half: float
-
-
-def cells(item: str, tables_: Mapping[str, recorded.Table]) -> Iterator[Cell]:
-    """What the tables of an item have of models: tables with a row for each number, or a column for each metric."""
-    for part, table in tables_.items():
-        who = next((name for name in ("model", "rule", "method") if table and name in table[0]), None)
-        for row in table if who and part != "evidence" else ():
-            method = row[who][0]
-            if {"metric", "k", "value"} <= row.keys():
-                low, high = (_number(row.get(name, ("", ""))[0]) for name in ("low", "high"))
-                named = [(f"{row['metric'][0]}", row["k"][0], row["value"], (high - low) / 2)]
-                state = row.get("state", ("", ""))[0]
-            else:
-                named = [(name, row.get("k", ("", ""))[0], cell, math.nan) for name, cell in row.items() if name != who]
-                state = ""
-            for name, k, (value, sd), half in named:
-                if (found := _metric(name)) and not math.isnan(number := _number(value)):
-                    metric, at, own = found
-                    yield Cell(
-                        item,
-                        part,
-                        method,
-                        _STATES.get(own or state, own or state),
-                        metric,
-                        at or k,
-                        number,
-                        _number(sd),
-                        half,
-                    )
-
-
-def _metric(column: str) -> tuple[str, str, str] | None:
-    """The name under which documents print what a column has, its k, and the state."""
-    if not (match := _COLUMN.fullmatch(column.replace("Cov", "coverage"))):
-        return None
-    name, k, of, short, state = match.groups()
-    codes = metrics.codes()
-    if name == "n":  # how many, and not the documents' N
-        return None
-    code = codes.get(metrics.plain(f"{name} ({of})")) or codes.get(metrics.plain(name))
-    return (code, k or "", short or state or "") if code else None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _called(method: str, variant: str) -> tuple[str, str]:
-    """A printed row's method and state as the notebooks' tables have them."""
-    if variant.startswith("beta="):
-        beta = variant.removeprefix("beta=")
-        return ("COV-PLT" if float(beta) == 0 else f"COVβ={beta}"), "none"
-    return method, variant if variant in ("isotonic", "platt") else "none"
+# ---------------------------------------------------------------- beside print
 
 
 def seeds(outputs: Iterable[Path]) -> dict[str, float]:
@@ -320,83 +251,37 @@ def seeds(outputs: Iterable[Path]) -> dict[str, float]:
     return found
 
 
-# ---------------------------------------------------------------- beside print
-
-
 def beside(
     dataset: str,
     id: str,
     items: Sequence[str],
-    found: Mapping[str, Sequence[Cell]],
+    found: Mapping[str, Sequence[of_print.Cell]],
     spread: Mapping[str, float],
     points: int,
 ) -> tuple[list[dict], dict[tuple[str, str], int]]:
     """A table's printed numbers of a dataset beside ours; and (method, why) -> how many are not to be had."""
-    import pandas as pd
-
-    table = printed.table(id)
-    table = table[_of(table, dataset)]
-    table = table.assign(doubt=doubted(table) != "") if len(table) else table
     document = id.partition(":")[0]
     order = [
         *(item for item in items if item in found),
         *(one for one in found if one.startswith(f"{document}/") and one not in items),
     ]
-    ours = {}
-    for cell in itertools.chain.from_iterable(found[item] for item in order):
-        ours.setdefault((cell.method, cell.state, cell.metric, cell.k), cell)
     known, every = baselines.RECIPES | baselines.VARIANTS, [cell for one in found.values() for cell in one]
     rows, missing = [], {}
-    for line in table[table["printed"] != ""].itertuples():
-        k = "" if pd.isna(line.k) else str(line.k)
-        method, state = _called(line.method, line.variant)
-        cell = ours.get((method, state, line.metric, k))
+    ours = itertools.chain.from_iterable(found[item] for item in order)
+    for line, k, cell in of_print.matched(of_print.lines(dataset, [id]), ours):
         if cell is None:
             why = f"no table of {', '.join(items)} has it"
             if _OTHERS.search(line.metric):
                 why = "a size or a time of another machine and program"
-            elif method not in known and not any(one.method == method for one in every):
+            elif line.method not in known and not any(one.method == line.method for one in every):
                 why = "not trained here; saved predictions of it would do (-p predictions)"
             elif not order:
                 why = "its notebook did not run to the end"
             missing[line.method, why] = missing.get((line.method, why), 0) + 1
             continue
-        rows.append(_row(line, k, cell, every, spread, points))
+        by = f"{cell.item}, {cell.part or 'main'} table"
+        rows.append(of_print.row(line, k, cell, every, points, spread) | {"by": by})
     return rows, missing
-
-
-def _row(line, k: str, cell: Cell, every: Sequence[Cell], spread: Mapping[str, float], points: int) -> dict:
-    """One printed number, ours, and what chance allows: 95 % of what test points, split and training may do to ours."""
-    key = (cell.method, cell.state, cell.metric, cell.k)
-    same = (one for one in every if (one.method, one.state, one.metric, one.k) == key)
-    halves = _known(*(one.half for one in same if math.isclose(one.value, cell.value, rel_tol=1e-4)))
-    at_most = not halves and line.metric in MEANS
-    if at_most:
-        share = min(max(cell.value / 100, 0.0), 1.0)
-        halves = [100 * SURE * math.sqrt(share * (1 - share) / points)]
-    split = _known(SURE * cell.sd)
-    seed = _known(SURE * spread.get(cell.method, math.nan)) if (line.metric, k) == ("P", "1") else []
-    # Splits differ in test points and training as well, so of the two errors the larger counts.
-    ours = max([*split, math.hypot(*halves[:1], *seed)])
-    digits = len(line.printed.partition(".")[2])
-    allowed = math.hypot(ours, SURE * float(line.stderr or 0)) + 0.5 * 10**-digits
-    off = cell.value - line.value
-    return dict.fromkeys(SHOWN, "") | {
-        "method": f"{line.method} {line.variant}".strip(),
-        "metric": f"{line.metric}@{k}" if k else line.metric,
-        "printed": line.printed + ("†" if line.doubt else ""),
-        "ours": f"{cell.value:.{max(digits, 1)}f}",
-        "difference": f"{off:+.{max(digits, 1)}f}",
-        "test points": "".join(f"{'at most ' * at_most}± {half:.2f}" for half in halves[:1]),
-        "split": "".join(f"± {one:.2f}" for one in split) or "one split",
-        "training": "".join(f"± {one:.2f}" for one in seed),
-        "chance": "cannot tell" if not (halves or split) else "within" if abs(off) <= allowed else "beyond",
-        "by": f"{cell.item}, {cell.part or 'main'} table",
-    }
-
-
-def _known(*numbers: float) -> list[float]:
-    return [one for one in numbers if not math.isnan(one)]
 
 
 def counted(dataset: str, id: str) -> list[dict]:
@@ -409,16 +294,6 @@ def counted(dataset: str, id: str) -> list[dict]:
         | {"chance": "within" if one.agrees else "beyond", "by": "counted in the files"}
         for one in load.compare(ds.train, ds.test, entry, id)
     ]
-
-
-def other_version(dataset: str, document: str) -> str:
-    """How the data of a document differ from those that the name means, by its own table of datasets; empty if they do not."""
-    entry = registry.get(dataset)
-    for row in (row for id, row in entry.published.items() if id.startswith(f"{document}:")):
-        sizes = [(name, row[name], getattr(entry, name)) for name in ("n_labels", "n_features") if name in row]
-        if off := [f"{its:,} {name[2:]}, here {own:,}" for name, its, own in sizes if own not in (None, its)]:
-            return f"{document} used another version of {entry.printed_name}: {'; '.join(off)}"
-    return ""
 
 
 # ---------------------------------------------------------------- run
@@ -569,13 +444,13 @@ def page(root: Path, name: str, done: Sequence[Done]) -> str:
 def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[str, str, int, str]]]:
     """The printed numbers of a dataset beside ours, table by table; and what is not to be had: table, method, how many, why."""
     entry, items = registry.get(name), {one.step.entry.id: one for one in done}
-    found = {id: [*cells(id, one.record.tables)] for id, one in items.items() if one.record}
+    found = {id: [*of_print.cells(id, one.record.tables)] for id, one in items.items() if one.record}
     outputs = [Path(file) for one in done for job in one.jobs for file in _notes(job).get("output", [])]
     rows, missing, spread = [], [], seeds(outputs)
     for id, row in tables().items():
         if name not in datasets_of(id) or not items.keys() & {*row.items}:
             continue
-        version, some, lacking = other_version(name, id.partition(":")[0]), [], {}
+        version, some, lacking = of_print.other_version(name, id.partition(":")[0]), [], {}
         if id in entry.published:
             some = counted(name, id)
         else:

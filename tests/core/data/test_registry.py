@@ -221,6 +221,8 @@ def test_committed_counts_are_those_of_the_data(real_data):
     Y = read_sparse(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt")
     assert Y.shape == (19_314, 3993)
     assert np.array_equal(np.bincount(Y.indices, minlength=3993), registry.label_counts("eurlex-4k")["count"])
+    Y = read_xc(real_data("delicious") / "delicious_data.txt")[1]
+    assert np.array_equal(np.bincount(Y.indices, minlength=983), registry.label_counts("delicious")["count"])
     counts = registry.label_counts("bibtex")
     for half in ("train", "test"):
         _, Y = read_xc(real_data("bibtex") / f"{half}.txt")
@@ -228,7 +230,7 @@ def test_committed_counts_are_those_of_the_data(real_data):
 
 
 def test_no_counts_says_which_there_are():
-    with pytest.raises(DataMissing, match="bibtex, eurlex-4k"):
+    with pytest.raises(DataMissing, match="bibtex, delicious, eurlex-4k"):
         registry.label_counts("amazon-670k")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,25 @@ def test_pairs_of_the_filter_are_taken_out_and_both_are_there(filtered):
             kept = found[name].scores[row]
             assert [own[label] for label in wanted] == kept[: len(wanted)].tolist()
     assert moved > 5
+
+
+def test_a_notebook_s_own_training_is_filtered_too(filtered, root):
+    """As the baselines are; and no notebook asks a training past the filter."""
+    ds = load.load("mine", filtered)
+    top = baselines.predicted(ds, baselines.training("PLT", ds), 7)
+    wanted = baselines.predictions(ds, ["PLT"], places=7)["PLT"]
+    assert (top.ids == wanted.ids).all()
+    assert (top.scores == wanted.scores).all()
+    assert top.ids.shape == (ds.test.Y.shape[0], 7)
+    bare = baselines.training("PLT", ds).predictions(ds.test.X, 7)
+    assert (top.ids != bare.ids).any()
+    without = dataclasses.replace(ds, excluded=None)
+    assert (baselines.predicted(without, baselines.training("PLT", ds), 7).ids == bare.ids).all()
+    notebooks = sorted((root / "notebooks").glob("*/*.ipynb"))
+    assert notebooks
+    for file in notebooks:
+        past = re.findall(r"[\w)\]]\.predictions\(ds\.test", file.read_text(encoding="utf-8"))
+        assert not past, file
 
 
 def test_a_reader_s_predictions_are_filtered_too(filtered):

@@ -376,3 +376,36 @@ def test_rare_labels_are_named_where_there_are_some():
     assert sentences.bands(none, 5) == "Hits at 5 by the label's train points: PLT 100% in 10-99."
     most = sentences.bands(rows.assign(hits=[3.0, 1.0]), 5)  # one share is said once
     assert (most.count("75"), most.count("%")) == (1, 1)
+
+
+def test_metrics_over_seen_labels_and_gaps_are_those_of_the_calls(small, given):
+    train = small.train.copy().tolil()
+    train[:, :4] = 0
+    unseen = collect(small.Y, small.tops, train_truth=csr_matrix(train))
+    found = compute.seen(unseen, KS)
+    counts = unseen.label_counts
+    for model, top in small.tops.items():
+        own = found[found["model"] == model]
+        P = own[own["metric"] == "P"]
+        assert P["value"].tolist() == m.precision(small.Y, top, KS).tolist()
+        assert P["seen"].tolist() == m.precision(*xc.diagnose.over_seen(small.Y, top, counts), KS).tolist()
+        most = small.Y[:, counts > 0].getnnz(axis=0) > 0
+        assert (own[own["metric"] == "coverage"]["seen"] <= most.mean() + 1e-12).all()
+    rare = set(np.flatnonzero(given.label_counts == 0)) & set(small.Y.indices)
+    assert len(compute.seen(given, KS)) == (len(found) if rare else 0)
+    assert not len(compute.seen(collect(small.Y, small.tops), KS))
+    gaps = compute.gaps(given, 5)
+    assert gaps.groupby("model").size().max() <= compute.WORST
+    own = m.label_gaps(small.Y, small.good, 5)
+    assert gaps[gaps["model"] == "good"]["label"].tolist() == own["label"][: compute.WORST].tolist()
+
+
+def test_what_two_models_share_is_what_the_calls_say(small, given):
+    line = compute.overlaps(given, KS).iloc[0]
+    assert line[[f"overlap@{k}" for k in KS]].tolist() == m.overlap(small.good, small.bad, KS).tolist()
+    assert line["RBO"] == m.rank_biased_overlap(small.good, small.bad)
+    table = compute.changed(given, 5)
+    assert table[["of left", "of right"]].sum().tolist() == [(top.ids[:, :5] >= 0).sum() for top in small.tops.values()]
+    whole = compute.changed(collect(small.Y, small.tops), 5)
+    assert whole["both"].tolist() == [table["both"].sum()]
+    assert len(compute.overlaps(collect(small.Y, small.good), KS)) == 0

@@ -176,7 +176,7 @@ def sound(text: str) -> None:
 
 def test_latex_tables_are_sound(made):
     tables = [name for name in made.files if name.startswith("latex/")]
-    assert len(tables) == 13
+    assert len(tables) == 17
     for name in tables:
         sound(made.files[name].decode())
     assert r"\textbf{" in made.latex("ranking")

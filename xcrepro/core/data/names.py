@@ -25,6 +25,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,14 +67,50 @@ class LabelNames:
 
     def near(self, text: str) -> str:
         """The one name or code that differs from this by capitals and blanks alone; empty where there is none."""
-        found = self._loosely.get(_loose(text), "")
-        return "" if found is None else found
+        return self.matching(text, "case")
+
+    def matching(self, text: str, rule: str) -> str:
+        """The one name or code that a text means by a rule of :data:`MATCHES`, or by one before it; empty: none, or several."""
+        for one in MATCHES[: MATCHES.index(rule) + 1]:
+            found = self._by_key(one).get(_KEYS[one](text), "") if one in _KEYS else self._nearest(_loose(text))
+            if found is None or found:
+                return found or ""
+        return ""
+
+    def _by_key(self, rule: str) -> dict[str, str | None]:
+        """What a rule makes of a name -> the name; None where it makes the same of two."""
+        known = self.__dict__.setdefault("_keyed", {})
+        if rule not in known:
+            found: dict[str, str | None] = {}
+            known[rule] = found
+            for text in (*self.names, *self.codes):
+                key = _KEYS[rule](text)
+                found[key] = None if found.get(key, text) != text else text
+        return known[rule]
+
+    def _nearest(self, text: str) -> str | None:
+        """The name whose pieces of three letters are most alike (Jaccard), at least :data:`ALIKE`; None where two are."""
+        own = _pieces(text)
+        shared = Counter(name for piece in own for name in self._with_piece.get(piece, ()))
+        if not shared:
+            return ""
+        alike = {name: n / (len(own) + self._n_pieces[name] - n) for name, n in shared.items()}
+        most = max(alike.values())
+        best = {name for name, value in alike.items() if value == most}
+        if most < ALIKE:
+            return ""
+        return best.pop() if len(best) == 1 else None
 
     @cached_property
-    def _loosely(self) -> dict[str, str | None]:
-        found: dict[str, str | None] = {}
-        for text in (*self.names, *self.codes):
-            found[_loose(text)] = None if found.get(_loose(text), text) != text else text
+    def _n_pieces(self) -> dict[str, int]:
+        return {name: len(_pieces(_loose(name))) for name in {*self.names, *self.codes}}
+
+    @cached_property
+    def _with_piece(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in dict.fromkeys((*self.names, *self.codes)):
+            for piece in _pieces(_loose(name)):
+                found.setdefault(piece, []).append(name)
         return found
 
     def is_ambiguous(self, text: str) -> bool:
@@ -84,6 +121,26 @@ class LabelNames:
 def _loose(text: str) -> str:
     """A name without what people and programs write differently: capitals, blanks, fastText's prefix."""
     return re.sub(r"[\s_-]+", "", text.casefold().removeprefix("__label__"))
+
+
+def _singular(text: str) -> str:
+    """The same, and each word without the ending of an English plural."""
+    words = re.split(r"[\s_-]+", text.casefold().removeprefix("__label__"))
+    words = [re.sub(r"(?<=\w\w)ies$", "y", word) for word in words]
+    words = [re.sub(r"(?<=s|x|z)es$|(?<=ch|sh)es$|(?<=\w\w)(?<![sui])s$", "", word) for word in words]
+    return "".join(words)
+
+
+def _pieces(text: str) -> set[str]:
+    return {text[at : at + 3] for at in range(max(len(text) - 2, 1))}
+
+
+MATCHES = ("case", "plural", "nearest")
+"""How a text may be taken for a name that it is not: without capitals, blanks, hyphens and underscores; then without the
+endings of English plurals; then the name most like it, by the share of its pieces of three letters."""
+ALIKE = 0.5
+"""The share of pieces of three letters, of those that either has, from which on a name may be the nearest."""
+_KEYS = {"case": _loose, "plural": _singular}
 
 
 def read_label_names(path: str | os.PathLike, n_labels: int | None = None) -> LabelNames:

@@ -378,7 +378,7 @@ def _function(verb: str, kind: str, format: Format, path: str | os.PathLike):
 def _index(index: Index | None, named: dict) -> Index:
     from xcrepro.core.formats.index import Index
 
-    options = ("n_labels", "label_names", "row_ids", "n_rows", "n_features", "unknown", "by_rank", "one_based")
+    options = ("n_labels", "label_names", "row_ids", "n_rows", "n_features", "unknown", "match", "by_rank", "one_based")
     if unknown := [name for name in named if name not in options]:
         hint = did_you_mean(unknown[0], options, 1)
         raise ArgumentError(unknown[0], f"must be one of {', '.join(options)}", "another name", hint)

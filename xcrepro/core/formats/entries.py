@@ -103,7 +103,7 @@ class Entries:
     def truth(self) -> sparse.csr_matrix:
         """The relevant pairs, those with a number above 0, as ones."""
         scores = np.frombuffer(self._scores, np.float64)
-        return as_truth(self._csr(scores)).to_csr()
+        return as_truth(self._csr(scores, truth=True)).to_csr()
 
     def top(self, k: int | None) -> TopK:
         """The predictions, ranked; k None: all of them."""
@@ -132,19 +132,43 @@ class Entries:
         text += ". The scores were taken, as trec_eval does; --by-rank (by_rank=) takes the ranks"
         warnings.warn(text, DataWarning, stacklevel=5)
 
-    def _csr(self, scores: np.ndarray) -> sparse.csr_matrix:
+    def _csr(self, scores: np.ndarray, truth: bool = False) -> sparse.csr_matrix:
         rows, labels = (np.frombuffer(part, np.int64) for part in (self._rows, self._labels))
         n = self._n_rows if self._n_rows is not None else self.index.height(self.path, {*self._rows, *self.index.named})
-        order = np.lexsort((labels, rows))
-        again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(labels[order]) == 0))
+        order = np.lexsort((-scores, labels, rows))  # of a label that a row has twice, the better place first
+        again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(labels[order]) == 0)) + 1
         if len(again):
-            at = int(max(order[again[0]], order[again[0] + 1]))
-            line = self._lines[at]
-            found = f"label {shown(self.index.label_text(int(labels[at])))} twice in row {self.index.row_text(int(rows[at]))}"
-            raise DataError(self.path, found, "each label once in a row", line=None if line < 0 else line)
+            self._refuse_again(order, again, rows, labels)
+            labels = labels.copy()
+            for at, times in zip(order[again], _run_lengths(again), strict=True):
+                label = None if truth else self.index.again(int(labels[at]), times)
+                labels[at] = -1 if label is None else label
+            kept = labels >= 0
+            rows, labels, scores = rows[kept], labels[kept], scores[kept]
+            order = np.lexsort((labels, rows))
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
         width = self.index.width(int(labels.max(initial=-1)))
         return sparse.csr_matrix((scores[order], labels[order], indptr), shape=(n, width))
+
+    def _refuse_again(self, order, again, rows, labels) -> None:
+        """A label twice in a row, where it is not asked to be left out or to be a miss."""
+        if self.index.unknown != "refuse" and (self.index.n_labels is not None or self.index.more):
+            return
+        at = int(max(order[again[0]], order[again[0] - 1]))
+        line = self._lines[at]
+        found = (
+            f"label {shown(self.index.label_text(int(labels[at])))} twice in row {self.index.row_text(int(rows[at]))}"
+        )
+        do = "--unknown drop|count (unknown=) leaves the second out, or counts it as a miss"
+        raise DataError(self.path, found, "each label once in a row", line=None if line < 0 else line, do=do)
+
+
+def _run_lengths(again: np.ndarray) -> list[int]:
+    """How often a label stood in its row before, for each of these places in order of rows and labels."""
+    found: list[int] = []
+    for i, at in enumerate(again.tolist()):
+        found.append(found[-1] + 1 if i and again[i - 1] == at - 1 else 1)
+    return found
 
 
 def ranked(scores, k: int | None) -> TopK:

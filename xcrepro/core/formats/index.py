@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.lines import shown
-from xcrepro.core.data.names import LabelNames
+from xcrepro.core.data.names import MATCHES, LabelNames
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS
 
@@ -37,7 +37,10 @@ class Index:
         Where a file does not say it.
     unknown : {"refuse", "drop", "count"}
         What becomes of a label that is none of those there are: an error; left out; or a label of its own, which nobody can
-        predict rightly, or which nothing makes right.
+        predict rightly, or which nothing makes right. The same of a label that a row has a second time: an error; left out;
+        in predictions a miss at its place.
+    match : {"case", "plural", "nearest"}, optional
+        How a text that is no name is taken for one (:data:`~xcrepro.core.data.names.MATCHES`); None: not at all.
     learn_labels : bool
         Without ``label_names``: take names of labels as they come, if the first label is none of the whole numbers.
     judged_only : bool
@@ -57,6 +60,10 @@ class Index:
         Rows that a file has called by a name or a number.
     left_out : dict of str to int
         What an unknown label is called -> how often it was left out, or counted as a label of its own.
+    matched : dict of tuple (str, str) to int
+        What a label is called, and the name that it was taken for -> how often.
+    repeated : dict of str to int
+        What a label is called -> how often a row of predictions had it a second time.
     unjudged : set of str
         What rows are called that were left out.
     """
@@ -70,15 +77,21 @@ class Index:
         learn_rows: bool = False,
         n_features: int | None = None,
         unknown: str = "refuse",
+        match: str | None = None,
         learn_labels: bool = False,
         judged_only: bool = False,
         by_rank: bool = False,
         one_based: bool = False,
     ) -> None:
         self.unknown = one_of("unknown", unknown, UNKNOWN)
+        self.match = None if match is None else one_of("match", match, MATCHES)
+        self.matched: dict[tuple[str, str], int] = {}
+        self.repeated: dict[str, int] = {}
+        self._matches: dict[str, str] = {}  # what a text was taken for; empty: nothing
         self.judged_only, self.by_rank, self.one_based = judged_only, by_rank, one_based
         self.learns_labels = learn_labels and label_names is None
         self.more: dict[str, int] = {}  # names that no list has -> their labels
+        self.of_truth: LabelNames | None = None  # of the names that were learnt, those of the truth
         self._numbered = False  # whether labels are numbers, where names could be learnt
         self.left_out: dict[str, int] = {}
         self.named: set[int] = set()
@@ -126,10 +139,12 @@ class Index:
         """The id of the label that a file calls ``text``; None if it is left out; or a DataError that says why."""
         if self.more and (label := self.more.get(str(text))) is not None:
             if self.unknown == "count" and not self.learns_labels:
-                self.left_out[str(text)] += 1
+                self.left_out[str(text)] = self.left_out.get(str(text), 0) + 1
             return label
         if self.learns_labels:
             if isinstance(text, str) and (self.more or (self._number(text) is None and not self._numbered)):
+                if (name := self._taken_for(text, self.of_truth)) is not None:
+                    return self.more[name]
                 if self.n_labels is not None and len(self.more) >= self.n_labels:
                     found = f"label {shown(text)}, one more than {self.n_labels}"
                     raise DataError(path, found, f"{self.n_labels} labels (--n-labels, n_labels=)", line=line)
@@ -138,7 +153,10 @@ class Index:
         try:
             return self._known(path, line, text)
         except DataError:
-            ambiguous = self.label_names is not None and isinstance(text, str) and self.label_names.is_ambiguous(text)
+            names = self.label_names
+            ambiguous = names is not None and isinstance(text, str) and names.is_ambiguous(text)
+            if names is not None and not ambiguous and (name := self._taken_for(text, names)) is not None:
+                return names.id(name)
             if self.unknown == "refuse" or ambiguous or self.n_labels is None:
                 raise
         name = str(text)
@@ -146,6 +164,33 @@ class Index:
         if self.unknown == "drop":
             return None
         return self.more.setdefault(name, self.n_labels + len(self.more))
+
+    def _taken_for(self, text: str | int, names: LabelNames | None) -> str | None:
+        """The name that a text is taken for, by the rule that is asked for."""
+        if self.match is None or names is None or not isinstance(text, str):
+            return None
+        name = self._matches.get(text)
+        if name is None:
+            name = self._matches[text] = names.matching(text, self.match)
+        if not name or names.is_ambiguous(name):
+            return None
+        self.matched[text, name] = self.matched.get((text, name), 0) + 1
+        return name
+
+    def again(self, label: int, times: int) -> int | None:
+        """The label of a place where a row of predictions has one once more, a miss; None if it is left out."""
+        text = self.label_text(label)
+        self.repeated[text] = self.repeated.get(text, 0) + 1
+        if self.unknown == "drop":
+            return None
+        label = len(self.more) if self.learns_labels and self.more else self.width(0)
+        return self.more.setdefault(f"{text} (again{f' {times}' * (times > 1)})", label)
+
+    def taken(self) -> tuple[dict[str, int], int]:
+        """``left_out`` so far, and how many were ``repeated``; both begin anew, for the next file."""
+        found = self.left_out, sum(self.repeated.values())
+        self.left_out, self.repeated = {}, {}
+        return found
 
     def _known(self, path: str | os.PathLike, line: int | None, text: str | int) -> int:
         if self.label_names is not None and isinstance(text, str):
@@ -243,6 +288,9 @@ class Index:
 
     def label_text(self, label: int) -> str:
         """What a file is to call a label: its code, its name, its number."""
+        held = 0 if self.learns_labels and self.more else self.n_labels or 0
+        if self.more and label >= held:
+            return [*self.more][label - held]
         if self.label_names is None:
             return str(label)
         return (self.label_names.codes or self.label_names.names)[label]

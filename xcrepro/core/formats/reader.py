@@ -81,6 +81,7 @@ def read(
     row_ids: Sequence[str] | None = None,
     n_labels: int | None = None,
     unknown: str = "refuse",
+    match: str | None = None,
     judged_only: bool = False,
     by_rank: bool = False,
     one_based: bool = False,
@@ -100,8 +101,10 @@ def read(
         Pairs that may not be predicted, by the rows of the truth's file.
     truth_format, predictions_format : str, optional
         Names of :data:`xcrepro.formats.FORMATS`; None: by the content.
-    label_names, row_ids, n_labels, unknown, by_rank, one_based
-        As for :class:`~xcrepro.core.formats.index.Index`.
+    label_names, row_ids, n_labels, unknown, match, by_rank, one_based
+        As for :class:`~xcrepro.core.formats.index.Index`. What only predictions have and no list of names, or a row has once
+        more, is counted as a miss under labels that all rows share, as few as there can be, so that averages over labels
+        hardly know of them.
     judged_only : bool
         Leave out rows that have nothing in the truth: those that only predictions have, and those of a matrix, or named by
         ``row_ids``, without a relevant label.
@@ -118,7 +121,13 @@ def read(
         For what does not go together.
     """
     files = predictions if isinstance(predictions, Mapping) else formats.model_files(*predictions)
-    how: dict[str, Any] = {"unknown": unknown, "judged_only": judged_only, "by_rank": by_rank, "one_based": one_based}
+    how: dict[str, Any] = {
+        "unknown": unknown,
+        "match": match,
+        "judged_only": judged_only,
+        "by_rank": by_rank,
+        "one_based": one_based,
+    }
     dataset = None if isinstance(truth, str | os.PathLike) or sparse.issparse(truth) else truth
     if dataset is not None and label_names is None and dataset.label_names:
         label_names = LabelNames(tuple(dataset.label_names), tuple(dataset.label_codes or ()))
@@ -130,17 +139,21 @@ def read(
         model, file = next(iter(files.items()))
         if isinstance(exclude, str | os.PathLike):
             exclude = read_filter(exclude)  # the file of scores says how many rows and labels there are
-        found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
-        Y = sparse.csr_matrix((len(found.tops[model]), found.tops[model].n_labels))
+        top = found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
+        Y = sparse.csr_matrix((len(top), top.n_labels))
     elif isinstance(truth, str | os.PathLike):
         Y = formats.read_truth(truth, truth_format, index=index)
     else:
         Y = sparse.csr_matrix(truth if dataset is None else dataset.test.Y)
-    named, truth_left = set(index.named), dict(index.left_out)
+    lines: list[str] = []
+    named = set(index.named)
+    _say_of_unknown(lines, index, *(_places(top, model) if truth is None else (Y.nnz, "relevant pairs")))
     index.stop_learning(Y.shape[0])
     if not index.more:
         index.learns_labels = False
         index.n_labels = Y.shape[1]
+    elif index.learns_labels and truth is not None:
+        index.of_truth = LabelNames(tuple(index.more))
     if isinstance(exclude, str | os.PathLike):
         exclude = read_filter(exclude, shape=Y.shape)
     if dataset is not None:
@@ -148,23 +161,40 @@ def read(
             raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
         found.train = sparse.csr_matrix(dataset.train.Y)
     elif train_truth is not None:
-        own = Index(index.n_labels, None, learn_rows=True, unknown=unknown, one_based=one_based)
+        own = Index(index.n_labels, None, learn_rows=True, unknown=unknown, match=match, one_based=one_based)
         own.label_names, own.more, own.learns_labels = index.label_names, index.more, index.learns_labels
+        own.of_truth, own.matched = index.of_truth, index.matched
         found.train = formats.read_truth(train_truth, index=own)
+        _say_of_unknown(lines, own, found.train.nnz, "relevant pairs of the train truth")
         if found.train.shape[1] != index.width(0):
             rule = f"must have the {index.width(0)} labels of the truth"
             raise ArgumentError("train_truth", rule, found.train.shape[1])
+    known = None if truth is None or index.learns_labels else index.width(0)
     for model, file in files.items():
-        if model in found.tops:
-            continue
-        found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
-    return _finished(found, Y, index, exclude, named, truth_left)
+        if model not in found.tops:
+            top = found.tops[model] = formats.read_predictions(
+                file, predictions_format, k, exclude=exclude, index=index
+            )
+            _say_of_unknown(lines, index, *_places(top, model))
+    found = _finished(found, Y, index, exclude, named, known, lines)
+    if index.matched and truth is not None:
+        others: dict[str, Any] = {"k": k, "train_truth": train_truth, "exclude": exclude, "truth_format": truth_format, "row_ids": row_ids,
+                  "predictions_format": predictions_format, "label_names": label_names, "n_labels": n_labels}  # fmt: skip
+        how |= {"match": None, "unknown": "count" if unknown == "refuse" else unknown, "by_rank": by_rank}
+        found.lines.append(_said_of_matches(index, found, read(truth, files, **others, **how)))
+    return found
 
 
-def _finished(found: Inputs, Y, index: Index, exclude, named: set[int], truth_left: dict[str, int]) -> Inputs:
+def _finished(found: Inputs, Y, index: Index, exclude, named, known: int | None, lines: list[str]) -> Inputs:
     """The inputs with as many labels everywhere, without rows that are to be left out, and with their lines."""
     from xcrepro.core.predictions import TopK
 
+    if known is not None and index.more:
+        found.tops = {model: _pooled(top, known) for model, top in found.tops.items()}
+        pooled = max((int(top.ids.max(initial=-1)) + 1 for top in found.tops.values()), default=0) - known
+        kept = [*index.more][: len(index.more) - (index.width(0) - known)]
+        index.more = {name: index.more[name] for name in kept}
+        index.more |= {f"no label {i + 1}": known + i for i in range(pooled)}
     width = max(index.width(0), Y.shape[1]) if index.more else Y.shape[1]
     found.truth, found.train = _widened(Y, width), _widened(found.train, width)
     if index.more:
@@ -172,7 +202,7 @@ def _finished(found: Inputs, Y, index: Index, exclude, named: set[int], truth_le
     found.label_names = index.all_names()
     found.row_ids = tuple(index.row_text(row) for row in range(Y.shape[0])) if index.has_row_ids else ()
     found.exclude = exclude
-    found.lines = _said_of_labels(found, index, truth_left, Y.shape[1])
+    found.lines = [*_said_of_labels(index, Y.shape[1]), *lines]
     if index.judged_only:
         judged = np.diff(found.truth.indptr) > 0
         if named:
@@ -185,6 +215,15 @@ def _finished(found: Inputs, Y, index: Index, exclude, named: set[int], truth_le
         if not judged.all():
             _keep(found, judged)
     return found
+
+
+def _pooled(top: TopK, known: int) -> TopK:
+    """What is none of the known labels, by its order in the row: labels that all rows share."""
+    from xcrepro.core.predictions import TopK
+
+    none = top.ids >= known
+    ids = np.where(none, known - 1 + none.cumsum(axis=1), top.ids).astype(np.int32)
+    return TopK(ids, top.scores, top.n_labels)
 
 
 def _widened(matrix, width: int):
@@ -204,7 +243,7 @@ def _keep(found: Inputs, rows: np.ndarray) -> None:
         found.exclude = (np.cumsum(rows) - 1)[of][inside], labels[inside]
 
 
-def _said_of_labels(found: Inputs, index: Index, truth_left: dict[str, int], of_truth: int) -> list[str]:
+def _said_of_labels(index: Index, of_truth: int) -> list[str]:
     lines = []
     if index.learns_labels and index.more:
         lines.append(
@@ -217,21 +256,54 @@ def _said_of_labels(found: Inputs, index: Index, truth_left: dict[str, int], of_
             name, text = next(iter(near.items()))
             lines.append(
                 f"labels: {len(near):,} of the predictions differ from one of the truth by capitals and blanks alone and count "
-                f"as others, as {shown(name)} and {shown(text)}: write them alike"
-            )
-    predicted = {name: count - truth_left.get(name, 0) for name, count in index.left_out.items()}
-    predicted = {name: count for name, count in predicted.items() if count}
-    became = "left out" if index.unknown == "drop" else "counted as labels of their own"
-    places = sum(int((top.ids >= 0).sum()) for top in found.tops.values())
-    of = ((truth_left, found.truth.nnz, "relevant pairs"), (predicted, places, "predictions"))
-    for left, held, what in of:
-        if left:
-            n = sum(left.values())
-            whole = n + held if index.unknown == "drop" else held
-            names = sorted(left, key=lambda name: (-left[name], name))
-            more = f" and {len(names) - COMMONEST:,} more" if len(names) > COMMONEST else ""
-            lines.append(
-                f"out of vocabulary: {n:,} of {whole:,} {what} ({100 * n / max(whole, 1):.1f} %), {len(names):,} labels, "
-                f"{became}: {', '.join(names[:COMMONEST])}{more}"
+                f"as others, as {shown(name)} and {shown(text)}: write them alike, or give --match case (match=)"
             )
     return lines
+
+
+def _places(top: TopK, model: str) -> tuple[int, str]:
+    return int((top.ids >= 0).sum()), f"predictions{' of ' * bool(model)}{model}"
+
+
+def _say_of_unknown(lines: list[str], index: Index, held: int, what: str) -> None:
+    """Lines on what a file of ``held`` pairs had outside the vocabulary, and a second time in a row."""
+    left, again = index.taken()
+    drop = index.unknown == "drop"
+    if left:
+        n = sum(left.values())
+        whole = n + held if drop else held
+        names = sorted(left, key=lambda name: (-left[name], name))
+        more = f" and {len(names) - COMMONEST:,} more" if len(names) > COMMONEST else ""
+        became = (
+            "left out" if drop else "counted as misses" if what.startswith("pred") else "counted as labels of their own"
+        )
+        lines.append(
+            f"out of vocabulary: {n:,} of {whole:,} {what} ({100 * n / max(whole, 1):.1f} %), {len(names):,} labels, "
+            f"{became}: {', '.join(names[:COMMONEST])}{more}"
+        )
+    if again:
+        whole = again + held if drop else held
+        lines.append(
+            f"named again: {again:,} of {whole:,} {what} ({100 * again / max(whole, 1):.1f} %) are a label that their row has "
+            f"already, {'left out' if drop else 'counted as misses'}"
+        )
+
+
+def _said_of_matches(index: Index, found: Inputs, without: Inputs) -> str:
+    """Which names were taken for others, and what P@1 is with and without that."""
+    from xcrepro.core.truth import as_truth
+
+    first = [
+        {model: float(as_truth(one.truth).hits(top.ids[:, :1]).mean()) for model, top in one.tops.items()}
+        for one in (found, without)
+    ]
+    names = sorted(index.matched, key=lambda pair: (-index.matched[pair], pair))
+    shown_names = ", ".join(f"{shown(text)} for {shown(name)}" for text, name in names[:COMMONEST])
+    of = (
+        f"{model or 'predictions'} {100 * at:.1f} %, without {100 * first[1][model]:.1f}"
+        for model, at in first[0].items()
+    )
+    return (
+        f"matched by {index.match}: {sum(index.matched.values()):,} labels of truth and predictions under {len(names):,} other "
+        f"names; P@1 of {'; '.join(of)}: {shown_names}{', ...' if len(names) > COMMONEST else ''}"
+    )

@@ -502,6 +502,14 @@ def calibration_table(
     return state.of(Y, top, ks, names, bins=bins, closed=closed, cap=cap).compute()
 
 
+def is_order(top: TopK) -> bool:
+    """Whether the scores are those that a ranking without scores gets: whole numbers of -1 or less, falling along each row."""
+    scores = np.where(top.ids >= 0, top.scores, np.float32(0))
+    held = scores[top.ids >= 0]
+    falls = np.diff(scores, axis=1)[top.ids[:, 1:] >= 0] <= -1
+    return bool(held.size and held.max() == -1 and (held == np.round(held)).all() and falls.all())
+
+
 def is_probability(top: TopK) -> bool:
     """Whether every score lies in [0, 1], so that it can be read as a probability as it is.
 

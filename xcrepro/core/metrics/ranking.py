@@ -25,9 +25,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from xcrepro.core.arguments import one_of
+from xcrepro.core.arguments import check_rows, cut_offs, one_of
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS
+from xcrepro.core.folds.block import KS, blocks
 from xcrepro.core.metrics import graded, state
 from xcrepro.core.predictions import TopK
 
@@ -91,6 +91,47 @@ def precision(Y, top: TopK | None = None, ks=KS, *, denominator: str = "k") -> n
     """
     name = "P" if one_of("denominator", denominator, ("k", "predicted")) == "k" else "P (predicted)"
     return values([name], Y, top, ks)[name]
+
+
+def precision_ceiling(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """P@k if the best k of all places that are stored were chosen: the ceiling of a re-ranker that gets them as its shortlist.
+
+    It is the mean over rows of min(k, hits among the stored places) / k, and so no metric of the first k places: with other
+    numbers of stored places it is another number.
+
+    Parameters
+    ----------
+    Y, top
+        See the module.
+    ks : int or sequence of int
+        Any, also above ``top.k``: who chooses k of fewer places leaves places empty.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1], and never below :func:`precision`.
+
+    Raises
+    ------
+    ArgumentError
+        As the module says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[3, 0, 2], [3, 1, 0]], n_labels=4)
+    >>> precision(Y, top, ks=(1, 2)), precision_ceiling(Y, top, ks=(1, 2))
+    (array([0. , 0.5]), array([1.  , 0.75]))
+    """
+    ks = cut_offs(ks)
+    n, hits = 0, np.zeros(ks.size, np.int64)
+    for block in blocks(Y, top, None):
+        hits += np.minimum(block.found.sum(axis=1)[:, None], ks).sum(axis=0)
+        n += block.n_rows
+    check_rows(n, "Y")
+    return hits / (n * ks)
 
 
 def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:

@@ -157,6 +157,15 @@ def predictions(
     return {name: top.head(places) for name, top in found.items()}
 
 
+def predicted(ds: Dataset, one: trained.Training, places: int = SHOWN) -> TopK:
+    """The ``places`` best labels of each test point by a notebook's own training, without the pairs that may not be predicted
+    (``ds.excluded``), as in :func:`predictions`."""
+    if not ds.excluded:
+        return one.predictions(ds.test.X, places)
+    more = one.predictions(ds.test.X, places + reciprocal.most(ds.excluded))
+    return reciprocal.without(more, ds.excluded).head(places)
+
+
 # ---------------------------------------------------------------- anybody's predictions
 
 

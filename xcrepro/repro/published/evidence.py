@@ -11,7 +11,7 @@ import pandas as pd
 from xcrepro.core import paths
 from xcrepro.core.data import registry
 from xcrepro.core.data.twin import Twin
-from xcrepro.repro import recorded
+from xcrepro.repro import record, recorded
 from xcrepro.repro.published.claims import CHECKS, SOURCES, claims, known
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def gather(item: Item, *parts: pd.DataFrame) -> pd.DataFrame:
     parts = [part for part in parts if len(part)] or list(parts[:1])
     here = pd.concat([part.astype({"k": object}) if "k" in part else part for part in parts], ignore_index=True)
     item.check(here, PART, quiet=True)
+    if item.nothing_of(here):
+        record.note("apart", PART)
     there, sds = (item.recorded(PART, whole=True, sds=one) for one in (False, True))
     return _joined(here, {name: _over_splits(table, sds[name]) for name, table in there.items()})
 

@@ -30,6 +30,7 @@ def add(command) -> None:
         default="refuse",
         help="labels that none of the names is: refuse the file (the default), leave them out, or add them behind the others",
     )
+    shared.add_match(sub)
     sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
     sub.add_argument("--by-rank", action="store_true", help="take a file's column of ranks for the order")
     sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
@@ -98,7 +99,7 @@ def _convert(arguments) -> int:
         arguments.kind,
         arguments.k,
         replace=arguments.force,
-        **shared.taken(arguments, "n_rows", "n_features", "unknown", "one_based", "by_rank"),
+        **shared.taken(arguments, "n_rows", "n_features", "unknown", "match", "one_based", "by_rank"),
         **names_of(arguments),
     )
     print(f"{done.kind}, {done.source} -> {done.target}: {'; '.join(done.shapes)}")

@@ -33,11 +33,15 @@ def add(command) -> None:
     )
 
     board = command("course-board", None, "a blind leaderboard for a class: files and one static page, no server")
-    steps = board.add_subparsers(required=True, metavar="make|rank|open")
+    steps = board.add_subparsers(required=True, metavar="make|rank|open|sheets|judge")
     made = steps.add_parser("make", help="make a hidden test set, and the part that students get (DIR/public)")
     ranked = steps.add_parser("rank", help="check what is in DIR/submissions/STUDENT, rank it, write DIR/index.html")
     opened = steps.add_parser("open", help="after the deadline: did the ranking hold on the complete labels?")
-    for step, function in ((made, _make), (ranked, _rank), (opened, _rank)):
+    drawn = steps.add_parser(
+        "sheets", help="write a sheet per student: predictions of all groups on a few records, to judge"
+    )
+    merged = steps.add_parser("judge", help="merge the sheets: how much is missing, and does the ranking hold?")
+    for step, function in ((made, _make), (ranked, _rank), (opened, _rank), (drawn, _sheets), (merged, _judge)):
         step.set_defaults(command=function, open=step is opened)
         step.add_argument("folder", type=Path, metavar="DIR", help="the board; for make new or empty")
     made.add_argument(
@@ -60,6 +64,10 @@ def add(command) -> None:
         "--metrics", nargs="+", default=["P@5", "nDCG@5", "PSP@5"], help="the first ranks; P@5 nDCG@5 PSP@5"
     )
     ranked.add_argument("--excuse", metavar="STUDENT", help="late files of this student count, from now on")
+    drawn.add_argument("--records", type=int, default=10, help="records per sheet, default 10")
+    drawn.add_argument("--shared", type=int, default=2, help="how many of them a second judge has as well, default 2")
+    drawn.add_argument("--judges", nargs="+", metavar="NAME", help="default: all who have a folder in DIR/submissions")
+    merged.add_argument("--interval", type=float, default=0.95, help="default 0.95")
     made.add_argument("--seed", type=int, help="default: drawn, and kept in DIR/board.json, which students do not get")
 
 
@@ -80,6 +88,25 @@ def _rank(arguments) -> int:
     table = (board.open_truth if arguments.open else board.rank)(arguments.folder, **how)
     print(tables.show(table.drop(columns="digest"), decimals=4))
     print(arguments.folder / "index.html")
+    return 0
+
+
+def _sheets(arguments) -> int:
+    from xcrepro.tools.course import judging
+
+    table = judging.sheets(arguments.folder, **shared.taken(arguments, "records", "shared", "judges"))
+    shared.print_table(table, False, 0)
+    print(f"Then: xcrepro course-board judge {arguments.folder}")
+    return 0
+
+
+def _judge(arguments) -> int:
+    from xcrepro.tools.course import judging
+
+    found = judging.judge(arguments.folder, interval=arguments.interval)
+    print("\n".join(found.said))
+    shared.print_table(found.ranking, False, 4)
+    print(arguments.folder / judging.FOLDER / "judged.html")
     return 0
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from xcrepro.core.errors import ArgumentError
 from xcrepro.tools.commands import blocks, shared
 
-PLACES_TO_DIAGNOSE = 50
-PLACES_FOR_TIES = 100
+PLACES = 100
+"""Read at least: more than are asked for tell more about what does not fit, about ties and what a re-ranker could do."""
 MOST_CHANGED = 10
 
 
@@ -124,7 +124,7 @@ def _metrics():
 
 
 def _evaluate(arguments) -> int:
-    from xcrepro.core.metrics import confusion, corrected_ece, registry
+    from xcrepro.core.metrics import confusion, corrected_ece, precision_ceiling, registry
     from xcrepro.core.metrics.evaluate import evaluate
 
     if arguments.against is not None:
@@ -137,9 +137,7 @@ def _evaluate(arguments) -> int:
         shared.with_train_truth(arguments)
     metrics = arguments.metrics or registry.default(trained, trained, ties=arguments.ties)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
-    # More places than are asked for tell more about what does not fit.
-    places = max(k_max, PLACES_TO_DIAGNOSE if arguments.ties == "lowest-id" else PLACES_FOR_TIES)
-    found = shared.read(arguments, {"": arguments.predictions}, places)
+    found = shared.read(arguments, {"": arguments.predictions}, max(k_max, PLACES))
     truth, top, ds = found.truth, found.tops[""], found.dataset
     weights = counts = None
     if found.train is not None:
@@ -154,7 +152,14 @@ def _evaluate(arguments) -> int:
         return 0
     table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
     counted(truth, top, table, weights, counts)
+    look(found, table, weights, counts)
     shared.print_table(table, arguments.csv, 6)
+    for k in [] if arguments.csv else table.loc[table["metric"] == "P", "k"]:
+        most, stored = precision_ceiling(truth, top, int(k))[0], int((top.ids >= 0).sum(axis=1).max())
+        if stored > k:
+            print(
+                f"P@{k} if the best {k} of {stored} stored places were chosen (the ceiling of a re-ranker): {most:.6f}"
+            )
     for k in [] if arguments.csv else table.loc[table["metric"] == "ECE", "k"]:
         found = corrected_ece(truth, top, int(k))
         print(
@@ -180,7 +185,7 @@ def _against(arguments) -> int:
         predictions, arguments.truth = arguments.truth, None
         if predictions is None:
             raise ArgumentError("predictions", "must be given beside --against", "none")
-    found = shared.read(arguments, {"a": predictions, "b": arguments.against}, max(*arguments.k, PLACES_TO_DIAGNOSE))
+    found = shared.read(arguments, {"a": predictions, "b": arguments.against}, max(*arguments.k, PLACES))
     a, b = found.tops["a"], found.tops["b"]
     rows = [("overlap", k, value) for k, value in zip(arguments.k, overlap(a, b, arguments.k), strict=True)]
     rows.append(("rank-biased overlap (p = 0.9)", max(a.k, b.k), rank_biased_overlap(a, b)))
@@ -206,9 +211,31 @@ def counted(truth, top, table, weights=None, counts=None) -> None:
     """Say on stderr what counts as a miss or as 0, and the first value of the table without it."""
     from xcrepro.tools import diagnose
 
-    first = table.iloc[0]
-    for line in diagnose.counted(truth, top, table["k"], f"{first['metric']}@{first['k']}", weights, counts):
+    for line in diagnose.counted(truth, top, table["k"], first_of(table), weights, counts):
         print(f"{'warning' if 'most of them' in line else 'note'}: {line}", file=sys.stderr)
+
+
+def first_of(table) -> str:
+    """The first metric of a table that can be asked for by its name, such as P@1."""
+    from xcrepro.core.metrics import METRICS
+
+    known = table[table["metric"].isin([*METRICS])]
+    return f"{known['metric'].iloc[0]}@{known['k'].iloc[0]}" if len(known) else f"P@{table['k'].iloc[0]}"
+
+
+def look(found, table, weights=None, counts=None) -> None:
+    """Say on stderr what the split is like, and the first value of the table over the labels that training has seen."""
+    from xcrepro.core.metrics.evaluate import evaluate
+    from xcrepro.tools import diagnose
+
+    for finding in diagnose.first_look(found.truth, Y_train=found.train, **diagnose.of_dataset(found.dataset)):
+        over = ""
+        if finding.kind == "labels unseen in training" and counts.any():
+            Y, top = diagnose.over_seen(found.truth, found.tops[""], counts)
+            given = [one if one is None else one[counts > 0] for one in (weights, counts)]
+            name = first_of(table)
+            over = f" (over seen labels: {name} = {evaluate(Y, top, 1, *given, metrics=name)['value'][0]:.6f})"
+        print(f"note: {finding}{over}", file=sys.stderr)
 
 
 def warn(truth, top, train, exclude, metrics, ds=None) -> list[str]:

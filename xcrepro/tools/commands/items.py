@@ -35,7 +35,6 @@ def add(command) -> None:
         help="with --record: all that the manifest has recorded of the items, from the datasets' folders in DIR",
     )
     sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
-    sub.add_argument("--write-back", action="store_true", help="put the outputs into the committed notebooks, tidied")
     _engine(sub)
 
     sub = command(
@@ -163,7 +162,7 @@ def _run(arguments) -> int:
     report = runner.run(
         arguments.items,
         parameters=parameters,
-        **shared.taken(arguments, "force", "jobs", "write_back", "dry", "long", "engine", "scheduler"),
+        **shared.taken(arguments, "force", "jobs", "dry", "long", "engine", "scheduler"),
     )
     return 0 if report.ok else 1
 
@@ -264,7 +263,7 @@ def _accept(arguments) -> int:
     named = [item for item in arguments.items if item not in lessons]
     ok = True
     if named or arguments.all:
-        given = {"jobs": arguments.jobs, "accept": True, "write_back": True, "long": arguments.long}
+        given = {"jobs": arguments.jobs, "accept": True, "long": arguments.long}
         ok = runner.run(named, **given).ok
     for lesson in tidy.find(lessons) if lessons else ():
         fault = runner.accept_lesson(lesson)

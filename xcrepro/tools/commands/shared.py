@@ -58,9 +58,10 @@ def add_reading(sub, predictions: bool = True) -> None:
         "--unknown",
         choices=("refuse", "drop", "count"),
         default="refuse",
-        help="labels that none of the names is: refuse the file (the default), leave them out, or count them as labels that "
-        "nobody can predict (of a truth) or as misses (of predictions)",
+        help="labels that none of the names is, or that a row names again: refuse the file (the default), leave them out, or "
+        "count them as labels that nobody can predict (of a truth) or as misses at their place (of predictions)",
     )
+    add_match(sub)
     sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
     if predictions:
         sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
@@ -75,6 +76,16 @@ def add_reading(sub, predictions: bool = True) -> None:
         )
 
 
+def add_match(sub) -> None:
+    """The argument that says how a text is taken for a name that it is not."""
+    sub.add_argument(
+        "--match",
+        choices=("case", "plural", "nearest"),
+        help="take a text that is no name for the one that differs by capitals and blanks (case), English plurals too "
+        "(plural), or else is most like it, half of its pieces of three letters at least (nearest); P@1 without it is said",
+    )
+
+
 def reading(arguments) -> dict:
     """What :func:`add_reading` was given, as :func:`xcrepro.core.formats.reader.read` takes it."""
     from xcrepro.core.data.names import read_label_names, read_row_ids
@@ -84,7 +95,7 @@ def reading(arguments) -> dict:
         "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
         "truth_format": arguments.truth_from,
         "predictions_format": getattr(arguments, "from_format", None),
-        **taken(arguments, "n_labels", "unknown", "one_based"),
+        **taken(arguments, "n_labels", "unknown", "match", "one_based"),
         **{name: getattr(arguments, name, False) for name in ("judged_only", "by_rank")},
     }
 

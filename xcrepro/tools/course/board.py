@@ -50,6 +50,8 @@ RULES = {
 }
 """How labels go missing."""
 DEFAULT_METRICS = ("P@5", "nDCG@5", "PSP@5")
+TEXTS = "test_texts.txt"
+"""Of the students' part: a line for each test record that says what it is, where the data have texts."""
 OPEN = ("tib", "gutenberg")
 """Data of the package that a board is made of; :func:`make` says what of them can be looked up."""
 REFUSED = (
@@ -153,6 +155,9 @@ def make(
             write_label_names(part / "public" / "label_names.txt", LabelNames(tuple(ds.label_names)))
         if ds.words:
             (part / "public" / WORD_FILE).write_text("\n".join(ds.words) + "\n", encoding="utf-8")
+        for name, texts in (("train_texts.txt", ds.texts[:n_train]), (TEXTS, ds.texts[n_train:])):
+            if len(texts):
+                (part / "public" / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
         if ds.label_features is not None:
             write_sparse(part / "public" / "lbl_X_Xf.txt", ds.label_features)
         (part / "public" / "README.md").write_text(_readme(settings, nothing.shape), encoding="utf-8")
@@ -172,6 +177,7 @@ class _Records(NamedTuple):
     label_names: Sequence[str] = ()
     words: Sequence[str] = ()
     label_features: sparse.csr_matrix | None = None
+    texts: Sequence[str] = ()
 
 
 def _source(dataset: str, data, points: int | None, scale: float, seed: int) -> tuple[_Records, str]:
@@ -200,10 +206,19 @@ def _source(dataset: str, data, points: int | None, scale: float, seed: int) -> 
     points = Y.shape[0] if points is None else whole_number("points", points, 20, Y.shape[0])
     order = np.random.default_rng([seed, 0]).permutation(Y.shape[0])[:points]
     X, Y = X[order], Y[order]
+    texts = [" ".join(" / ".join(fields).split()) for fields in zip(*_texts(parts), strict=True)]
+    texts = [texts[row] for row in order] if texts else ()
     used = np.flatnonzero(np.asarray(Y.sum(axis=0)).ravel())
     names = [ds.label_names[label] for label in used] if ds.label_names else ()
     features = None if ds.label_features is None else ds.label_features[used]
-    return _Records(X, Y[:, used], Y.shape[0] * 3 // 4, names, ds.words, features), called
+    return _Records(X, Y[:, used], Y.shape[0] * 3 // 4, names, ds.words, features, texts), called
+
+
+def _texts(parts: Sequence) -> list[list[str]]:
+    """The records' texts by field; none where a part has none."""
+    if not all(part.texts for part in parts):
+        return []
+    return [[text for part in parts for text in part.texts[field].tolist()] for field in parts[0].texts]
 
 
 def _recombined(X: sparse.csr_matrix, Y: sparse.csr_matrix, random: np.random.Generator):
@@ -261,6 +276,11 @@ def _shown(time: str) -> str:
 
 def _k(settings: dict) -> int:
     return max(int(name.partition("@")[2]) for name in settings["metrics"])
+
+
+def deepest(settings: dict, first: bool = False) -> int:
+    """The largest k of the metrics, or that of the first."""
+    return int(settings["metrics"][0].partition("@")[2]) if first else _k(settings)
 
 
 def _readme(settings: dict, shape: tuple[int, int]) -> str:
@@ -412,8 +432,7 @@ def rank(folder: str | os.PathLike, *, excuse: str | None = None) -> pd.DataFram
     folder = Path(folder)
     if excuse is not None:
         settings = _read_board(folder)
-        students = sorted(path.name for path in (folder / "submissions").iterdir() if path.is_dir())
-        one_of("excuse", excuse, students)
+        one_of("excuse", excuse, students(folder))
         settings["excused"] = sorted({*settings.get("excused", ()), excuse})
         with paths.atomic_path(folder / "board.json") as part:
             part.write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
@@ -430,15 +449,40 @@ def open_truth(folder: str | os.PathLike) -> pd.DataFrame:
     return _write(folder, opened=True)
 
 
+class State(NamedTuple):
+    """A board now: what was handed in, what of it counts by student, the test's labels that are left and all, the train's."""
+
+    judged: list[Submission]
+    tops: dict[str, TopK]
+    observed: sparse.csr_matrix
+    complete: sparse.csr_matrix
+    train: sparse.csr_matrix
+
+
+def students(folder: Path) -> list[str]:
+    """Who has a folder in ``submissions``."""
+    return sorted(path.name for path in (folder / "submissions").iterdir() if path.is_dir())
+
+
+def submitted(folder: Path) -> tuple[dict, State]:
+    """The settings of a board, and its state after what is new was taken in."""
+    settings = _read_board(folder)
+    with extras.library("filelock").FileLock(folder / ".lock"):
+        return settings, _state(folder, settings)
+
+
+def _state(folder: Path, settings: dict) -> State:
+    log = _take_in(folder)
+    train, hidden = read_xc(folder / "public" / "train.txt")[1], _Hidden.read(folder / "hidden")
+    judged = _judge(folder, settings, log, hidden, train)
+    tops = {one.student: one.top for one in judged if one.status == "counts"}
+    return State(judged, tops, hidden.observed, hidden.complete, train)
+
+
 def _write(folder: Path, opened: bool) -> pd.DataFrame:
     settings = _read_board(folder)
     with extras.library("filelock").FileLock(folder / ".lock"):  # a second run waits, and finds all taken in
-        log = _take_in(folder)
-        train = read_xc(folder / "public" / "train.txt")[1]
-        hidden = _Hidden.read(folder / "hidden")
-        observed, complete = hidden.observed, hidden.complete
-        judged = _judge(folder, settings, log, hidden, train)
-        tops = {one.student: one.top for one in judged if one.status == "counts"}
+        judged, tops, observed, complete, train = _state(folder, settings)
         opened = opened or (folder / "pairs.csv").exists()  # once opened, it stays open
         table = _ranking(settings, observed, tops, train)
         table.insert(

@@ -29,6 +29,7 @@ from xcrepro.core import distributions
 from xcrepro.core.data.fingerprints import recognise
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import registry
+from xcrepro.core.metrics.calibration import is_order
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 
@@ -89,6 +90,9 @@ KINDS = {
     "reversed order": "hits are in the last places",
     "constant scores": "all labels of a row have the same score",
     "no probabilities": "the scores are ranks, log-odds or something else, where probabilities are needed",
+    "points of both splits": "test points whose features or words a train point has (first_look)",
+    "labels unseen in training": "relevant labels without a training point (first_look)",
+    "names in texts": "relevant labels whose names stand in the text (first_look)",
 }
 """Kind -> what it means."""
 
@@ -666,7 +670,10 @@ def _no_probabilities(case: _Case, metrics) -> Finding | None:
     first = case.top.scores[np.argmax(present.all(axis=1))]
     by_place = bool((case.top.scores == first)[present].all()) and len(case.top) > 1 and case.k > 1
     places = np.arange(1, first.size + 1, dtype=np.float32)
-    if by_place and any(np.array_equal(first, ranks) for ranks in (places[::-1], -places, 1 - places, 1 / places)):
+    if is_order(case.top):
+        cause = "they are ranks, an order and no scores, as a language model answers or TopK.from_ids without scores makes. "
+        cause += "P, nDCG and all that counts places is right for it; this is not: give it the model's scores"
+    elif by_place and any(np.array_equal(first, ranks) for ranks in (places[::-1], 1 - places, 1 / places)):
         cause = "they are ranks, the same at a place in every row. TopK.from_ids without scores makes such: give it the model's"
     elif low < 0 < high:
         cause = "they are below and above 0, as log-odds are: 1 / (1 + exp(-score)) makes probabilities of these, if they are"

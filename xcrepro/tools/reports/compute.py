@@ -33,6 +33,9 @@ from xcrepro.core.metrics.registry import BINNED, METRICS, metric_named, of_bin
 from xcrepro.core.metrics.registry import wanted as metrics_at
 from xcrepro.core.metrics.replicates import Options, Replicates, System, has_predictions
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.diagnose import over_seen
+from xcrepro.tools.gaps import label_gaps
+from xcrepro.tools.overlap import changed_labels, overlap, rank_biased_overlap
 from xcrepro.tools.reports.given import Given, labels_of
 
 LEVEL = 0.05
@@ -53,6 +56,8 @@ CALIBRATORS = {"isotonic": "isotonic regression", "platt": "Platt scaling", "bet
 BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
 """Of greedy selection for coverage, from the plain top k to coverage alone."""
 FOLDS = 10
+WORST = 20
+"""Labels whose own calibration gaps a report lists."""
 LEAST_ROWS = 8
 """Fewer points have no intervals."""
 LARGE = 20_000
@@ -188,6 +193,53 @@ def bands(given: Given, k: int) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def seen(given: Given, ks: Sequence[int]) -> pd.DataFrame:
+    """What models are compared in, over all labels and over those with a train point (:func:`xcrepro.diagnose.over_seen`), of
+    each model's first seed. No rows without a train truth, or if training has seen every relevant label."""
+    counts, rows = given.label_counts, []
+    if counts is None or not counts.any() or not (counts == 0)[given.truth.indices].any():
+        return pd.DataFrame(columns=["model", "metric", "k", "value", "seen"])
+    names = [name for own in OWN.values() for name in own if METRICS[name].unit == "fraction"]
+    for model in given.models:
+        top = given.first(model)
+        Y, own = over_seen(given.truth, top, counts)
+        both = [
+            evaluate(truth, one, ks, weights, metrics=names)
+            for truth, one, weights in (
+                (given.truth, top, given.inverse_propensity),
+                (Y, own, given.inverse_propensity[counts > 0]),
+            )
+        ]
+        rows.append(both[0].assign(model=model, seen=both[1]["value"]))
+    return pd.concat(rows, ignore_index=True)[["model", "metric", "k", "value", "seen"]]
+
+
+def overlaps(given: Given, ks: Sequence[int]) -> pd.DataFrame:
+    """How much of what two models predict is the same (:func:`xcrepro.metrics.overlap`), and in what order
+    (:func:`xcrepro.metrics.rank_biased_overlap`, of all places that both keep), of their first seeds; a row a pair."""
+    rows = []
+    for left, right in itertools.combinations(given.models, 2):
+        a, b = given.first(left), given.first(right)
+        most = min(a.k, b.k)
+        shared = dict(zip([f"overlap@{k}" for k in ks], overlap(a, b, ks).tolist(), strict=True))
+        rows.append({"left": left, "right": right, **shared, "RBO": rank_biased_overlap(a.head(most), b.head(most))})
+    return pd.DataFrame(rows)
+
+
+def changed(given: Given, k: int) -> pd.DataFrame:
+    """Which predictions come and go between two models, by train frequency of their labels
+    (:func:`xcrepro.metrics.changed_labels`); without a train truth over all labels."""
+    parts, none = [], np.zeros(given.truth.n_labels, int)
+    for left, right in itertools.combinations(given.models, 2):
+        counts = none if given.label_counts is None else given.label_counts
+        part = changed_labels(given.first(left), given.first(right), k, label_counts=counts)
+        part = part.rename(columns={"a": "of left", "b": "of right", "gone": "only left", "new": "only right"})
+        parts.append(part.assign(left=left, right=right))
+    table = pd.concat(parts, ignore_index=True)
+    table = table[["left", "right", *table.columns.drop(["left", "right"])]]
+    return table.drop(columns="train count") if given.label_counts is None else table
+
+
 # ---------------------------------------------------------------- calibration
 
 
@@ -245,6 +297,17 @@ def calibration(
 
 
 _CORRECTED = {"ECE corrected": "value", "ECE corrected low": "low", "ECE corrected high": "high"}
+
+
+def gaps(given: Given, k: int) -> pd.DataFrame:
+    """The labels whose scores are furthest from their share of hits, of each model with probabilities the worst
+    :data:`WORST` (:func:`xcrepro.metrics.label_gaps`), of its first seed."""
+    parts = [
+        label_gaps(given.truth, given.first(model), k, label_names=given.label_names, most=WORST).assign(model=model)
+        for model in given.with_probabilities
+    ]
+    table = pd.concat(parts, ignore_index=True)
+    return table[["model", *table.columns.drop("model")]]
 
 
 # ---------------------------------------------------------------- the price of coverage

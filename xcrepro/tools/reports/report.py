@@ -232,7 +232,7 @@ def report(
         The folder to save it in (:meth:`Report.save`, with ``force``); one that may not be written to is refused at once.
     **reading
         How files are read, as :func:`xcrepro.core.formats.reader.read` takes it: ``row_ids``, ``n_labels``, ``truth_format``,
-        ``predictions_format``, ``unknown``, ``judged_only``, ``by_rank``, ``one_based``.
+        ``predictions_format``, ``unknown``, ``match``, ``judged_only``, ``by_rank``, ``one_based``.
 
     Raises
     ------

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from xcrepro.core.metrics.calibration import is_order
+from xcrepro.core.metrics.ranking import precision_ceiling
 from xcrepro.core.metrics.registry import metric_named
 from xcrepro.tools import diagnose
 from xcrepro.tools.reports import compute
@@ -228,6 +230,17 @@ def _ways(table: pd.DataFrame, k: int) -> str:
     return f". In all, {parts[0]}, {'but' if 'rises' in parts[1] else 'and'} {parts[1]}"
 
 
+def gaps(table: pd.DataFrame) -> str:
+    """The label that each model is most wrong about."""
+    said = []
+    for model, rows in table.groupby("model", sort=False):
+        worst = rows.iloc[0]
+        way = "too sure" if worst["shrunk"] > 0 else "not sure enough"
+        apart = number(abs(worst["shrunk"]), "P")
+        said.append(f"{model} is {way} of {worst['label']} by {apart} points ({worst['predicted']:,} predictions)")
+    return f"Shrunk towards the mean of all labels: {'; '.join(said)}." if said else ""
+
+
 def reliability(table: pd.DataFrame, k: int) -> str:
     """In which direction scores are off beyond chance, before calibration."""
     said = []
@@ -286,6 +299,37 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
     return f"{text} Ranks leave out by how much models differ."
 
 
+def ceiling(given, k: int) -> str:
+    """What a re-ranker could reach that gets the stored places; empty where no more than k are stored."""
+    tops = {model: given.first(model) for model in given.models}
+    found = [
+        f"{model} {number(float(precision_ceiling(given.truth, top, k)[0]), 'P')} % ({int((top.ids >= 0).sum(axis=1).max())})"
+        for model, top in tops.items()
+        if (top.ids[:, k:] >= 0).any()
+    ]
+    what = f"P@{k} if the best {k} of the stored places (how many) were chosen, the ceiling of a re-ranker"
+    return f"{what}: {'; '.join(found)}." if found else ""
+
+
+def seen(table: pd.DataFrame, k: int) -> str:
+    """What R@k is over all labels and over those that training has seen: the missing ones lower it most."""
+    part = table[(table["metric"] == "R") & (table["k"] == k)]
+    found = [f"{r.model} {number(r.seen, 'R')} % ({number(r.value, 'R')} over all)" for r in part.itertuples()]
+    return f"R@{k} over labels with a training point: {'; '.join(found)}." if found else ""
+
+
+def overlaps(table: pd.DataFrame, k: int) -> str:
+    """Which two models predict most alike, and which least."""
+    if not len(table):
+        return ""
+    column = f"overlap@{k}"
+    least, most = (table.loc[at] for at in (table[column].idxmin(), table[column].idxmax()))
+    text = f"{most['left']} and {most['right']} share {number(most[column], 'P')} % of their first {k} labels"
+    if len(table) > 1:
+        text += f", the most of all pairs; {least['left']} and {least['right']} share {number(least[column], 'P')} %, the least"
+    return text + "."
+
+
 def printed(table: pd.DataFrame) -> str:
     """How many of the printed values are in doubt."""
     doubted = int(table.apply(lambda column: column.astype(str).str.contains("†")).to_numpy().sum())
@@ -301,6 +345,9 @@ def reports_without(given, ks: Sequence[int]) -> list[str]:
     before = "The data are " if ds is not None and ds.comparable else "No printed results beside these: "
     said = [] if ds is None else [f"{before}{note}." for note in ds.notes]
     said += given.said
+    about = diagnose.of_dataset(given.dataset)
+    about |= {"texts": given.texts, "label_names": given.label_names}
+    said += [str(one) for one in diagnose.first_look(given.truth, Y_train=given.train, **about)]
     said += [line if "relevant label" in line else f"{model}: {line}" for line, model in counted.items()]
     if given.label_counts is None:
         said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
@@ -308,7 +355,10 @@ def reports_without(given, ks: Sequence[int]) -> list[str]:
         few = f"with fewer than {compute.LEAST_ROWS} no interval or test is given"
         said.append(f"{given.truth.n_rows} test points: {few}.")
     with_scores = given.with_probabilities
-    without = [model for model in given.models if model not in with_scores]
+    orders = [model for model in given.models if is_order(given.first(model))]
+    if orders:
+        said.append(f"{listed(orders)}: an order and no scores, so no calibration, which needs them.")
+    without = [model for model in given.models if model not in [*with_scores, *orders]]
     if without:
         of = " of those" if with_scores else ""
         whose = f"The scores of {listed(without)} do not" if with_scores else "No model's scores"

@@ -188,8 +188,8 @@ def plot_hierarchy(table: pd.DataFrame, name: str, ax=None) -> Figure:
         right.set_title("EURLex-4K under EuroVoc", loc="left")
         figures.draws(right, x="count", y=("true", "procedure", "low", "high"))
         least = twin[list(ESTIMATES)].min(axis=None)
-        for panel, lowest in ((left, max(0, least - 0.15 * (1.02 - least))), (right, 0)):
-            panel.set(xscale="log", ylim=(lowest, 1.02), xlabel="points with the label, $N_l$")
-        looks.legend(fig, ncols=3)
+        for panel, lowest in ((left, max(0, least - 0.15 * (1 - least))), (right, 0)):
+            panel.set(xscale="log", ylim=(lowest, 1), xlabel="points with the label, $N_l$")
+            panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))
         left.xaxis.set(major_locator=LogLocator(subs=(1, 3)), major_formatter="{x:,.0f}", minor_locator=NullLocator())
     return fig

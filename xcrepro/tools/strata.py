@@ -1,0 +1,182 @@
+"""The mean over all rows from a few of them: regression on what is known of all, and rows drawn by strata.
+
+``judged`` has the estimates; here is the arithmetic of survey sampling (Cochran, Sampling Techniques, 1977, chapters 5 to 7).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from xcrepro.core import arithmetic
+from xcrepro.core.arguments import whole_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.metrics.labelwise import frequency_bins
+from xcrepro.core.metrics.significance import t_reach
+from xcrepro.core.predictions import TopK
+
+UNSEEN = 2
+"""Rows more that judges may have missed, each as far off as those whose cheap verdicts were wrong; by simulation."""
+LEAST = 2
+"""Judged rows of a stratum, at least: of one nobody knows how far rows differ."""
+
+
+def strata_of(top: TopK | Mapping[str, TopK], label_counts, k: int = 5) -> np.ndarray:
+    """The stratum of each row: the bin of train frequency of the rarest label among its first k predictions.
+
+    Rows that predict rare labels decide what is known of rare labels, and there are few of them: drawn by strata
+    (:func:`sample`), as many of them are judged as of others.
+
+    Parameters
+    ----------
+    top : TopK, or mapping of str to TopK
+        The predictions that are to be judged, of one model or of several.
+    label_counts : array_like of int, shape (L,)
+        Training points of each label.
+    k : int
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        The bin's number among those of :func:`xcrepro.metrics.binned_macro_f1`, the rarest 0; a row without a prediction is
+        in the last.
+
+    Raises
+    ------
+    ArgumentError
+        For counts of another number of labels.
+
+    Examples
+    --------
+    >>> strata_of(TopK.from_ids([[0, 1], [1, 2], [1, -1]], n_labels=3), [5000, 12, 3], k=2)
+    array([2, 1, 2])
+    """
+    tops = list(top.values()) if isinstance(top, Mapping) else [top]
+    bins, names = frequency_bins(label_counts, tops[0].n_labels)
+    k = whole_number("k", k, 1)
+    of = [np.where(one.ids[:, :k] >= 0, bins[one.ids[:, :k]], len(names) - 1).min(axis=1) for one in tops]
+    return np.min(of, axis=0)
+
+
+def in_turn(rows: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Rows in random order, one of each stratum in turn, so that the first of them are as balanced as all."""
+    turn = np.empty(rows.size, np.int64)
+    for stratum in np.unique(of):
+        own = np.flatnonzero(of[rows] == stratum)
+        turn[own] = np.arange(own.size)
+    return rows[np.lexsort((of[rows], turn))]
+
+
+def check_strata(of, n_rows: int, drawn: np.ndarray | None = None) -> np.ndarray:
+    """The strata of all rows, as numbers from 0; each has two judged rows, if these are given, or all its rows."""
+    of = np.asarray(of)
+    if of.shape != (n_rows,) or of.dtype.kind not in "iu":
+        rule = f"must be a whole number for each of the {n_rows} rows"
+        raise ArgumentError(
+            "strata", rule, f"shape {of.shape}, dtype {of.dtype}", "xcrepro.judged.strata_of makes them"
+        )
+    names, of = np.unique(of, return_inverse=True)
+    of = of.ravel()
+    if drawn is None:
+        return of
+    sizes, judged = np.bincount(of), np.bincount(of[drawn], minlength=names.size)
+    if (few := judged < np.minimum(sizes, LEAST)).any():
+        got = f"{judged[few][0]} judged rows in stratum {names[few][0]}, which has {sizes[few][0]}"
+        raise ArgumentError(
+            "strata", f"must have {LEAST} judged rows each", got, "judge more rows in the order of the sheet"
+        )
+    return of
+
+
+def regressed(
+    known: np.ndarray,
+    F: np.ndarray,
+    y: np.ndarray,
+    sizes: np.ndarray,
+    of: np.ndarray,
+    interval: float = 0.95,
+    largest: float = 1.0,
+    skewed: bool = True,
+    fresh: bool = False,
+    heavy: bool = False,
+) -> tuple[float, float, float, float, np.ndarray]:
+    """Value, stderr, low, high and weights of the mean of y over all rows, from judged rows with predictors F (n, p), p <= 2.
+
+    ``known`` are the predictors' means over all rows, ``sizes`` how many rows each stratum has, ``of`` (n,) the judged rows'
+    strata. The weights b minimise the variance of the combined regression estimator, sum of W_h mean_h(y) + b (known - sum of
+    W_h mean_h(F)); with one stratum it is least squares. n - H - p degrees of freedom, for H strata.
+
+    Where the last predictor, the cheap verdicts, is seldom wrong, few judged rows tell how far: so the squares have those of
+    :data:`UNSEEN` rows more, each as far off as the rows in which it was. The ends are moved outwards by the skewness, and
+    where all is flat there is room for what n draws can miss, as in :func:`xcrepro.judged.estimated`. With ``heavy``, for sums
+    in which a few rows weigh most, there are no more degrees of freedom than 2 n / (kurtosis - 1), which many rows of no
+    weight do not raise.
+    """
+    n, p = F.shape
+    drawn = np.bincount(of, minlength=sizes.size)
+    share = sizes / sizes.sum()
+    each = (share / np.maximum(drawn, 1))[of]  # the weight of a judged row in the mean
+    left = (1.0 - drawn / sizes)[of]
+    spare = (drawn / np.maximum(drawn - 1, 1))[of]
+    pull = each * each * left * spare
+
+    def centred(values: np.ndarray) -> np.ndarray:
+        means = np.bincount(of, values, sizes.size) / np.maximum(drawn, 1)
+        return values - means[of]
+
+    def total(values: np.ndarray) -> float:
+        return math.fsum(values.tolist())
+
+    inner = [centred(column) for column in F.T]
+    own = centred(y)
+    base = each * each * spare
+    use = pull if pull.any() else base  # with all rows judged the weights change nothing
+    weights = _weights([[total(use * a * b) for b in inner] for a in inner], [total(use * a * own) for a in inner])
+    rest = own - sum((w * a for w, a in zip(weights, inner, strict=True)), np.zeros(n))
+    gaps = [known[i] - total(each * F[:, i]) for i in range(p)]
+    value = total(each * y) + math.fsum(w * gap for w, gap in zip(weights, gaps, strict=True))
+    dof = max(n - drawn.astype(bool).sum() - p, 1)
+    apart = total(base * own * own)
+    flat = total(base * rest * rest) <= 1e-24
+    off = np.abs(y - F[:, -1]) > 1e-12 if p else np.zeros(n, bool)
+    # Each row counts once, and as its share of those that were wrong once more for each of the unseen.
+    times = 1.0 + (0.0 if not p else UNSEEN * (off / off.sum() if off.any() else np.full(n, 1.0 / n)))
+    squares = total(pull * times * rest * rest)
+    error = squares * (dof + p) / dof
+    if fresh:
+        error += apart * n / sizes.sum()
+    if heavy and not flat:
+        part = (each * rest) ** 2
+        fourth = n * total(part * part) / total(part) ** 2
+        dof = max(min(dof, 2.0 * n / max(fourth - 1.0, 1e-9)), 1.0)
+    stderr, reach = math.sqrt(error), float(t_reach(interval, dof))
+    if flat and pull.any():
+        missed = 1.0 - float(arithmetic.power(0.5 - interval / 2.0, 1.0 / n))
+        low = high = missed * largest * (1.0 - n / sizes.sum()) + reach * stderr
+    else:
+        third, around = total((each * rest) * (each * rest) * (each * rest)), total(each * each * times * rest * rest)
+        bend = third / (around * math.sqrt(around)) if skewed and around > 0 and pull.any() else 0.0
+        low, high = (stderr * max(reach, abs(unbent(side, bend))) for side in (reach, -reach))
+    return value, stderr, value - low, value + high, np.array(weights)
+
+
+def _weights(A: list[list[float]], b: list[float]) -> list[float]:
+    """Least squares on two predictors at most; of two that say the same the one that says more."""
+    alone = [b[i] / A[i][i] if A[i][i] > 0 else 0.0 for i in range(len(b))]
+    if len(b) < 2:
+        return alone
+    det = A[0][0] * A[1][1] - A[0][1] * A[1][0]
+    if det > 1e-9 * A[0][0] * A[1][1]:
+        return [(b[0] * A[1][1] - b[1] * A[0][1]) / det, (b[1] * A[0][0] - b[0] * A[1][0]) / det]
+    best = max((0, 1), key=lambda i: alone[i] * b[i])
+    return [alone[i] if i == best else 0.0 for i in (0, 1)]
+
+
+def unbent(t: float, bend: float) -> float:
+    """Hall's transformation backwards: the studentized mean at which the transformed one is t; bend is skewness / sqrt(n)."""
+    if abs(bend) < 1e-6:
+        return t
+    x = 1.0 + bend * (t - bend / 6.0)
+    return 3.0 / bend * (math.copysign(float(arithmetic.power(abs(x), 1.0 / 3.0)) if x else 0.0, x) - 1.0)
