@@ -289,7 +289,10 @@ def _document(title: str, about: str, entries: list[Entry]) -> str:
 
 
 def _tables(entry: Entry) -> list[Path]:
-    return [path for path in entry.figures() if path.suffix == ".md"]
+    """Its tables, each as the page that it is committed as, or as its CSV; without the data behind figures."""
+    files = {*entry.figures()}
+    own = [path for path in sorted(files) if path.suffix == ".csv" and path.with_suffix(".png") not in files]
+    return [path.with_suffix(".md") if path.with_suffix(".md") in files else path for path in own]
 
 
 def _cell(text: str) -> str:

@@ -252,3 +252,14 @@ def test_every_python_block_compiles(root):
         for language, code in blocks(root, page.name):
             if language == "python":
                 compile(code, page.name, "exec")
+
+
+def test_a_table_is_committed_as_markdown_only_where_a_page_links_it(root):
+    """All others are made by `xcrepro table`: git rm them."""
+    pages = [path for part in ("docs", "notebooks", "data") for path in (root / part).rglob("*") if path.is_file()]
+    texts = [
+        path.read_text(encoding="utf-8") for path in (*pages, *root.glob("*.md")) if path.suffix in (".md", ".ipynb")
+    ]
+    linked = {name for text in texts for name in re.findall(r"figures/([\w/-]+\.md)\b", text)}
+    committed = {path.relative_to(root / "figures").as_posix() for path in (root / "figures").rglob("*.md")}
+    assert sorted(committed - linked) == []

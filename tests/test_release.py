@@ -8,14 +8,12 @@ import json
 import re
 import shutil
 import subprocess
-import tomllib
 import zipfile
 
 import pytest
 import yaml
 
 from docs import pdf, release
-from maintenance import environment
 from xcrepro.core.errors import DataMissing
 from xcrepro.repro import certificate, manifest
 
@@ -73,19 +71,6 @@ def test_the_archive_holds_the_commit_and_the_crate(root, tmp_path):
         assert {"README.md", "xcrepro/__init__.py", "data/certificates/README.md"} <= inside & {*listed}
     assert digests.read_text() == f"{hashlib.sha256(archive.read_bytes()).hexdigest()}  {archive.name}\n"
     assert json.loads(described.read_text())["license"] == "MIT"
-
-
-def test_the_recipe_has_our_packages(root):
-    wanted = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    text = (root / ".conda-forge/meta.yaml").read_text()
-    assert f'version = "{wanted["version"]}"' in text
-    needs = {name: name + rule for name, rule in environment.requirements(root / "pyproject.toml", "notebooks").items()}
-    run = text.partition("  run:\n")[2].partition("test:")[0]
-    found = dict(re.findall(r"- ([\w-]+) (>=\S+)", run))
-    assert {name.removesuffix("-base"): name.removesuffix("-base") + least for name, least in found.items()} == {
-        **{name: one for name, one in needs.items() if name != "napkinxc"},
-        "python": f"python{wanted['requires-python']}",
-    }
 
 
 def test_a_paper_has_no_link_into_the_project(root):

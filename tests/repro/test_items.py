@@ -148,7 +148,7 @@ def committed(listed):
 
 def test_what_is_equal_is_left_as_it_is(committed, monkeypatch, capsys):
     before = files(committed)
-    tables = ["one-checked.csv", "one-t.csv", "one-t.md"]
+    tables = ["one-checked.csv", "one-t.csv"]
     assert sorted(before) == [*tables, "one.csv", "one.png", "one.svg"]
     near = TABLE.assign(P=TABLE["P"] + 1e-9)  # the same in six digits
     capsys.readouterr()
@@ -227,7 +227,7 @@ def test_a_readers_own_folder_gets_what_is_drawn_whatever_the_versions(committed
         item.save_table(table, part="t")
         item.check(table, "checked")
         assert {path.name for path in committed.iterdir()} == {
-            "one.csv", "one.png", "one.svg", "one-t.csv", "one-t.md", "one-checked.csv"
+            "one.csv", "one.png", "one.svg", "one-t.csv", "one-checked.csv"
         }  # fmt: skip
         assert all(f"1,{number:g}" in (committed / f"one{part}.csv").read_text() for part in ("", "-t", "-checked"))
 
@@ -309,7 +309,9 @@ def test_what_a_run_is_made_from_stands_in_every_file(listed, capsys):
     written = {suffix: (item.folder / f"demo/one{suffix}").read_text() for suffix in (".csv", ".md")}
     assert written[".csv"].splitlines()[0] == "P@1,data"
     assert all(f"synthetic twin of Demo {sign}" in written[suffix] for suffix, sign in ((".csv", "×"), (".md", "×")))
-    assert r"\multicolumn{1}{l}{\footnotesize Data: synthetic twin of Demo $\times$ 0.5" in tables.latex(written[".md"])
+    table, origin = tables.from_csv(written[".csv"])
+    foot = r"\multicolumn{1}{l}{\footnotesize Data: synthetic twin of Demo $\times$ 0.5"
+    assert foot in tables.latex(table, origin=origin)
     item.save_table(pd.DataFrame({"P@1": [50.0]}), part="printed", origin="as printed")
     assert (item.folder / "demo/one-printed.csv").read_text() == "P@1,data\n50.0,as printed\n"
     with pytest.raises(ArgumentError, match="'data'"):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.refused import refused
+from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import compare, tables
 
@@ -78,8 +79,8 @@ def test_showing_does_not_depend_on_pandas_options():
 
 def test_latex_and_markdown_escape():
     table = pd.DataFrame({"set_100%": ["a&b|c\\d"]})
-    assert r"set\_100\%" in tables.latex(tables.markdown(table))
-    assert r"a\&b|c\textbackslash{}d" in tables.latex(tables.markdown(table))
+    assert r"set\_100\%" in tables.latex(table)
+    assert r"a\&b\textbar{}c\textbackslash{}d" in tables.latex(table)
     assert r"a&b\|c\d" in tables.markdown(table)
 
 
@@ -88,6 +89,23 @@ def test_render_gives_all_files_or_none():
     assert tables.render(TABLE)[".csv"] == tables.csv_text(TABLE, committed=True).encode()
     with refused("decimals", 99):
         tables.render(TABLE, decimals=99)
+
+
+def test_a_written_table_is_read_back():
+    table, origin = tables.from_csv(tables.csv_text(tables.with_origin(TABLE, "as printed"), committed=True))
+    assert origin == "as printed"
+    assert tables.csv_text(table) == tables.csv_text(TABLE, committed=True)
+    assert tables.markdown(table, 2) == tables.markdown(TABLE, 2)
+    words = pd.DataFrame({"word": ["nan", "NA", ""], "P": [float("nan"), 0.5, 1.0]})
+    assert tables.csv_text(tables.from_csv(tables.csv_text(words))[0]) == tables.csv_text(words)
+
+
+def test_a_committed_table_is_made_for_people_on_demand(capsys):
+    assert main(["table", "jain16/table3_table4", "--decimals", "1"]) == 0
+    assert capsys.readouterr().out.startswith("| dataset | metric |")
+    assert main(["table", "jain16/table3_table4", "--decimals", "1", "--latex"]) == 0
+    assert r"dataset & metric & k & left" in capsys.readouterr().out
+    assert main(["table", "jain16/none"]) == 2
 
 
 @pytest.mark.parametrize(

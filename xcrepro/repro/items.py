@@ -236,13 +236,13 @@ class Item:
             f"{', '.join(sources)}: no number of {ds.title.partition(',')[0]} is printed; of these: {', '.join(names)}"
         )
 
-    def verdicts(self, found: pd.DataFrame) -> None:
+    def verdicts(self, evidence: pd.DataFrame) -> None:
         """Save and show the claims that this notebook tests with their verdicts, by :meth:`evidence`: first those that data
         decide, then those about print and formulas."""
         of = importlib.import_module(EVIDENCE)
-        table = of.verdicts(self, found)
+        table = of.verdicts(self, evidence)
         self.save_table(table, part="claims")
-        for part in of.apart(table, found):
+        for part in of.apart(table, evidence):
             tables.display(tables.show(part))
 
     def equal(self, what: str, /, **ways: float) -> None:
@@ -313,11 +313,14 @@ class Item:
     def save_table(self, table: pd.DataFrame, decimals: tables.Decimals = 3, part: str = "", origin: str = "") -> None:
         """Write the table's files into this run's folder; the arguments are those of :meth:`save_figure`.
 
-        ``decimals``, a number or column -> number, is for the markdown form, of which ``xcrepro table`` makes LaTeX; the CSV is
-        compared and exact.
+        ``decimals``, a number or column -> number, is for the markdown form, which is committed only where a page links it, and
+        made by ``xcrepro table`` where not. The CSV is compared and exact.
         """
         self._claim(table, part)
-        self._write(tables.render(table, decimals, origin or self.origin), part)
+        contents = tables.render(table, decimals, origin or self.origin)
+        if self.official and not self._committed(part, ".md").is_file():
+            del contents[".md"]
+        self._write(contents, part)
 
     def _write(self, contents: dict[str, bytes], part: str) -> str:
         """Write a table's or figure's files; how they differ from what is committed, empty where they do not."""

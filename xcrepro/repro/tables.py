@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import html
 import io
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from xcrepro.core.errors import ArgumentError
+from xcrepro.repro import latex as _latex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,38 +198,17 @@ def markdown(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> s
     """The table as GitHub markdown, numbers to the right."""
     names, kinds, rows = _rounded(table, decimals)
     sides = [":--" if kind == "text" else "--:" for kind in kinds]
-    lines = [[_escaped(part, {"|": r"\|", "\n": " "}) for part in line] for line in (names, *rows)]
+    lines = [[part.replace("|", r"\|").replace("\n", " ") for part in line] for line in (names, *rows)]
     foot = f"\nData: {origin}.\n" if origin else ""
     return "".join(f"| {' | '.join(line)} |\n" for line in (lines[0], sides, *lines[1:])) + foot
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-    "×": r"$\times$",
-}
-
-
-def latex(text: str) -> str:
-    """A table of :func:`markdown` as a LaTeX ``tabular`` (package booktabs), with TeX's special signs escaped."""
-
-    def cells(line: str) -> list[str]:
-        return [part[1:-1].replace(r"\|", "|") for part in re.split(r"(?<!\\)\|", line[1:-1])]
-
-    names, sides, *rest = text.splitlines()
-    rows = [cells(names), *(cells(line) for line in rest if line.startswith("|"))]
-    lines = [" & ".join(_escaped(part, _LATEX) for part in row) + r" \\" for row in rows]
-    shape = "".join("l" if side.startswith(":") else "r" for side in cells(sides))
-    head = ["% needs \\usepackage{booktabs}", rf"\begin{{tabular}}{{{shape}}}", r"\toprule", lines[0], r"\midrule"]
-    data = [_escaped(line, _LATEX) for line in rest if line.startswith("Data: ")]
-    foot = [rf"\multicolumn{{{len(shape)}}}{{l}}{{\footnotesize {line}}} \\" for line in data]
-    return "\n".join([*head, *lines[1:], r"\bottomrule", *foot, r"\end{tabular}"]) + "\n"
-
-
-def _escaped(text: str, signs: Mapping[str, str]) -> str:
-    return "".join(signs.get(sign, sign) for sign in text)
+def latex(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
+    """The table as a LaTeX ``tabular`` (package booktabs), numbers to the right."""
+    names, kinds, rows = _rounded(table, decimals)
+    shape = "".join("l" if kind == "text" else "r" for kind in kinds)
+    cells = ([_latex.escape(part) for part in row] for row in rows)
+    return _latex.tabular(shape, names, cells, [f"Data: {origin}."] if origin else [])
 
 
 _WRITERS: dict[str, Callable[[pd.DataFrame, Decimals, str], str]] = {
@@ -253,6 +232,17 @@ def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
 def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dict[str, bytes]:
     """Suffix -> content of the table's files: ``.csv`` (six digits) and ``.md`` (rounded)."""
     return {suffix: writer(table, decimals, origin).encode() for suffix, writer in _WRITERS.items()}
+
+
+def from_csv(text: str) -> tuple[pd.DataFrame, str]:
+    """The table of a written CSV, and what it was made from (empty where it does not say)."""
+    import pandas as pd
+
+    table = pd.read_csv(io.StringIO(text), keep_default_na=False, na_values=["nan"])
+    words = table.select_dtypes(exclude=["number", "bool"]).columns
+    table[words] = table[words].fillna("nan").astype(str)
+    origin = str(table.pop(ORIGIN).iloc[0]) if ORIGIN in table and len(table) else ""
+    return table, origin
 
 
 def without_origin(text: str) -> str:

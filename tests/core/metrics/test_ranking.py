@@ -236,7 +236,7 @@ def test_each_function_is_its_metric_of_the_registry():
         "PSnDCG (bare)": functools.partial(m.psndcg, **bare),
         "PSnDCG (bare, ideal k)": functools.partial(m.psndcg, **bare, ideal="k"),
     }
-    assert {*calls} == {*registry.names("rows")}
+    assert {*calls} <= {*registry.names("rows")}  # a metric may have no function of its own
     table = xc.evaluate(TRUTH, TOP, (1, 3), w, n_relevant=n, metrics=[*calls])
     assert table.columns.tolist() == ["metric", "k", "value"]
     assert len(table) == 2 * table.metric.nunique()

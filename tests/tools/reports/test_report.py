@@ -18,7 +18,8 @@ import xcrepro as xc
 from tests.refused import refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.tools.reports import html, latex, sentences
+from xcrepro.repro import latex
+from xcrepro.tools.reports import html, sentences
 from xcrepro.tools.reports import report as reports
 from xcrepro.tools.reports.given import collect
 from xcrepro.tools.reports.grid import Cell, Grid
@@ -209,8 +210,8 @@ def test_latex_escapes_to_ascii():
     )
     assert latex.escape("[1] Łódź\n\x00ü") == r"{[}1{]} {[}U+0141{]}\'{o}d\'{z} \"{u}"
     grid = Grid("x", "", ["a"], [[Cell("[", bold=True)], [Cell("b", "c", 1.0, unclear=True)]])
-    assert r"\textbf{{[}} \\" in latex.tabular(grid)
-    assert r"b$^\circ$ {\scriptsize c} \\" in latex.tabular(grid)
+    assert r"\textbf{{[}} \\" in grid.latex()
+    assert r"b$^\circ$ {\scriptsize c} \\" in grid.latex()
 
 
 # ---------------------------------------------------------------- less than it likes to have

@@ -81,7 +81,8 @@ class LabelNames:
         """What a rule makes of a name -> the name; None where it makes the same of two."""
         known = self.__dict__.setdefault("_keyed", {})
         if rule not in known:
-            found = known[rule] = {}
+            found: dict[str, str | None] = {}
+            known[rule] = found
             for text in (*self.names, *self.codes):
                 key = _KEYS[rule](text)
                 found[key] = None if found.get(key, text) != text else text

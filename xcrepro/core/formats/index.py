@@ -153,9 +153,10 @@ class Index:
         try:
             return self._known(path, line, text)
         except DataError:
-            ambiguous = self.label_names is not None and isinstance(text, str) and self.label_names.is_ambiguous(text)
-            if not ambiguous and (name := self._taken_for(text, self.label_names)) is not None:
-                return self.label_names.id(name)
+            names = self.label_names
+            ambiguous = names is not None and isinstance(text, str) and names.is_ambiguous(text)
+            if names is not None and not ambiguous and (name := self._taken_for(text, names)) is not None:
+                return names.id(name)
             if self.unknown == "refuse" or ambiguous or self.n_labels is None:
                 raise
         name = str(text)

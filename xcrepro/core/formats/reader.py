@@ -145,7 +145,8 @@ def read(
         Y = formats.read_truth(truth, truth_format, index=index)
     else:
         Y = sparse.csr_matrix(truth if dataset is None else dataset.test.Y)
-    named, lines = set(index.named), []
+    lines: list[str] = []
+    named = set(index.named)
     _say_of_unknown(lines, index, *(_places(top, model) if truth is None else (Y.nnz, "relevant pairs")))
     index.stop_learning(Y.shape[0])
     if not index.more:
@@ -177,8 +178,9 @@ def read(
             _say_of_unknown(lines, index, *_places(top, model))
     found = _finished(found, Y, index, exclude, named, known, lines)
     if index.matched and truth is not None:
-        others = {"k": k, "train_truth": train_truth, "exclude": exclude, "truth_format": truth_format, "row_ids": row_ids,
-                  "predictions_format": predictions_format, "label_names": label_names, "n_labels": n_labels}  # fmt: skip
+        others: dict[str, Any] = {"k": k, "train_truth": train_truth, "exclude": exclude, "row_ids": row_ids}
+        others |= {"truth_format": truth_format, "predictions_format": predictions_format}
+        others |= {"label_names": label_names, "n_labels": n_labels}
         how |= {"match": None, "unknown": "count" if unknown == "refuse" else unknown, "by_rank": by_rank}
         found.lines.append(_said_of_matches(index, found, read(truth, files, **others, **how)))
     return found

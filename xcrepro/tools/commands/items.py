@@ -77,6 +77,7 @@ def add(command) -> None:
         "table", help="an item's id, with the table's part where it has several: jain16/table3_table4-table3"
     )
     sub.add_argument("--latex", action="store_true", help="a tabular for the package booktabs")
+    sub.add_argument("--decimals", type=int, default=3, help="of numbers that are not whole, default 3")
 
     sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
     sub.add_argument("item", help="paper/item_name; a paper that is not there yet becomes a folder")
@@ -276,15 +277,15 @@ def _table(arguments) -> int:
     from xcrepro.core.paths import committed
     from xcrepro.repro import manifest, tables
 
-    path = committed(f"figures/{arguments.table}.md")
+    path = committed(f"figures/{arguments.table}.csv")
     if not path.is_file():
         known = [each.relative_to(committed("figures")).with_suffix("").as_posix() for entry in manifest.load().values()
-                 for each in entry.figures() if each.suffix == ".md"]  # fmt: skip
+                 for each in entry.figures() if each.suffix == ".csv"]  # fmt: skip
         own = ", ".join(name for name in known if name.startswith(f"{arguments.table}-"))
         hint = did_you_mean(arguments.table, known) if not own else f"it has {own}"
         raise ArgumentError("table", "must be a committed table", repr(arguments.table), hint)
-    text = path.read_text(encoding="utf-8")
-    print((tables.latex(text) if arguments.latex else text).rstrip())
+    table, origin = tables.from_csv(path.read_text(encoding="utf-8"))
+    print((tables.latex if arguments.latex else tables.markdown)(table, arguments.decimals, origin).rstrip())
     return 0
 
 

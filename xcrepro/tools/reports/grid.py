@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from xcrepro.repro import tables
+from xcrepro.repro import latex, tables
 from xcrepro.tools.reports import compute, html, sentences
 
 
@@ -33,6 +33,12 @@ class Cell:
         text += f" <small>{html.escape(self.small)}</small>" if self.small else ""
         value = "" if self.number is None else f' data-v="{self.number!r}"'
         return f"<td{kind}{value}>{text}</td>"
+
+    def latex(self) -> str:
+        text = latex.escape(self.text)
+        text = rf"\textbf{{{text}}}" if self.bold else text
+        text += r"$^\circ$" if self.unclear else ""
+        return text + (rf" {{\scriptsize {latex.escape(self.small)}}}" if self.small else "")
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,14 @@ class Grid:
         )
 
     _repr_html_ = html
+
+    def latex(self, origin: str = "") -> str:
+        """A ``tabular``: the best in bold, what chance may keep from it with a circle, intervals small."""
+        shape = "".join("r" if number else "l" for number in self.numeric)
+        foot = [f"Data: {origin}."] if origin else []
+        if any(cell.unclear for row in self.rows for cell in row):
+            foot.append("Circle: chance may keep it from being the best.")
+        return latex.tabular(shape, self.columns, ([cell.latex() for cell in row] for row in self.rows), foot)
 
     @property
     def numeric(self) -> list[bool]:

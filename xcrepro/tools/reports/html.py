@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import html
-import unicodedata
 from pathlib import Path
 
+from xcrepro.repro import latex
+
 _HERE = Path(__file__).parent
-
-
-def one_line(text: str) -> str:
-    """A foreign text on one line, without control characters.
-
-    >>> one_line("a\\n  b\\x00\\u202ec")
-    'a bc'
-    """
-    kept = "".join(sign for sign in " ".join(str(text).split()) if unicodedata.category(sign) not in ("Cc", "Cf", "Cs"))
-    return kept.strip()
 
 
 def escape(text: str) -> str:
@@ -25,7 +16,7 @@ def escape(text: str) -> str:
     >>> escape('<script>"&')
     '&lt;script&gt;&quot;&amp;'
     """
-    return html.escape(one_line(text))
+    return html.escape(latex.one_line(text))
 
 
 def style() -> str:

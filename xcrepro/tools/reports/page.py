@@ -17,7 +17,7 @@ from xcrepro.core.metrics.registry import METRICS
 from xcrepro.core.version import __version__
 from xcrepro.repro import figures
 from xcrepro.tools import diagnose
-from xcrepro.tools.reports import html, latex
+from xcrepro.tools.reports import html
 from xcrepro.tools.reports.given import Given
 from xcrepro.tools.reports.grid import Grid, of_table
 
@@ -65,7 +65,7 @@ class Page:
             _show(picture, " ".join([" ".join(figure[0].get_suptitle().split()), *said]))
         show(*said)
         for grid in grids:
-            self.write(f"latex/{grid.name}.tex", latex.tabular(grid, self.given.origin).encode())
+            self.write(f"latex/{grid.name}.tex", grid.latex(self.given.origin).encode())
             file = next((file for file in (f"csv/{grid.name}.csv", f"csv/{name}.csv") if self._has(file)), "")
             _show(dataclasses.replace(grid, file=file))
         # Last, so that a part that failed is not said to be there.

@@ -1,12 +1,9 @@
-r"""Tables of a report as LaTeX that compiles with any engine: packages booktabs and graphicx, plain ASCII, everything foreign
-escaped."""
+r"""Tables as LaTeX that compiles with any engine: package booktabs, plain ASCII, everything foreign escaped."""
 
 from __future__ import annotations
 
 import unicodedata
-
-from xcrepro.tools.reports.grid import Cell, Grid
-from xcrepro.tools.reports.html import one_line
+from collections.abc import Iterable, Sequence
 
 _SIGNS = {
     "\\": r"\textbackslash{}",
@@ -55,35 +52,29 @@ def _sign(sign: str) -> str:
     return f"{{[}}U+{ord(sign):04X}{{]}}"
 
 
-def tabular(grid: Grid, origin: str = "") -> str:
-    """A table as a ``tabular``: the best in bold, what chance may keep from it with a circle, intervals small."""
-    shape = "".join("r" if number else "l" for number in grid.numeric)
-    lines = [" & ".join(map(_cell, row)) + r" \\" for row in grid.rows]
-    foot = [f"Data: {origin}."] if origin else []
-    foot += (
-        ["Circle: chance may keep it from being the best."]
-        if any(cell.unclear for row in grid.rows for cell in row)
-        else []
-    )
-    span = len(grid.columns)
+def tabular(shape: str, columns: Sequence[str], rows: Iterable[Sequence[str]], foot: Sequence[str] = ()) -> str:
+    """A ``tabular``: columns by their sides (``lrr``), their names and the foot in plain words, cells as LaTeX."""
     return "\n".join(
         [
             "% needs \\usepackage{booktabs}",
             rf"\begin{{tabular}}{{{shape}}}",
             r"\toprule",
-            " & ".join(map(escape, grid.columns)) + r" \\",
+            " & ".join(map(escape, columns)) + r" \\",
             r"\midrule",
-            *lines,
+            *(" & ".join(row) + r" \\" for row in rows),
             r"\bottomrule",
-            *(rf"\multicolumn{{{span}}}{{l}}{{\footnotesize {escape(text)}}} \\" for text in foot),
+            *(rf"\multicolumn{{{len(shape)}}}{{l}}{{\footnotesize {escape(text)}}} \\" for text in foot),
             r"\end{tabular}",
             "",
         ]
     )
 
 
-def _cell(cell: Cell) -> str:
-    text = escape(cell.text)
-    text = rf"\textbf{{{text}}}" if cell.bold else text
-    text += r"$^\circ$" if cell.unclear else ""
-    return text + (rf" {{\scriptsize {escape(cell.small)}}}" if cell.small else "")
+def one_line(text: str) -> str:
+    """A foreign text on one line, without control characters.
+
+    >>> one_line("a\\n  b\\x00\\u202ec")
+    'a bc'
+    """
+    kept = "".join(sign for sign in " ".join(str(text).split()) if unicodedata.category(sign) not in ("Cc", "Cf", "Cs"))
+    return kept.strip()
