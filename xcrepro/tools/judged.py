@@ -1013,8 +1013,8 @@ def _cheap_matrix(proxy, shape: tuple[int, int]) -> sparse.csr_matrix:
     return given
 
 
-def _levels(proxy) -> int:
-    """1 for verdicts of yes and no, else :data:`LEVELS`."""
+def levels_of(proxy) -> int:
+    """Into how many levels :class:`Judged` is to cut a proxy: 1 for verdicts of yes and no, else :data:`LEVELS`."""
     if proxy is None:
         return 1
     if isinstance(proxy, TopK):
@@ -1106,7 +1106,7 @@ def estimate(
       metric  k  observed  value  stderr    low   high  judged  weight
     0      P  1       0.5  0.679   0.054  0.568  0.803      30   0.643
     """
-    about = {"complete": complete, "rows": rows, "strata": strata, "levels": _levels(proxy)}
+    about = {"complete": complete, "rows": rows, "strata": strata, "levels": levels_of(proxy)}
     return Judged(given, ks, metrics, **about).add(Y, top, proxy=proxy).estimate(**how)
 
 
@@ -1141,7 +1141,7 @@ def compare(
         metric, k, left, right; then as :func:`estimate`, of left minus right. Intervals are not corrected for their
         number.
     """
-    about = {"complete": complete, "rows": rows, "strata": strata, "levels": _levels(proxy)}
+    about = {"complete": complete, "rows": rows, "strata": strata, "levels": levels_of(proxy)}
     return Judged(given, ks, metrics, **about).add(Y, models, proxy=proxy).compare(against=against, **how)
 
 
