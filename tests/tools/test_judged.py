@@ -704,3 +704,34 @@ def test_strata_that_do_not_fit_are_refused():
         j.estimate(observed, top, said(complete, few), 3, strata=of)
     with refused("target"):
         j.estimate(observed, top, said(complete, range(60)), 3, strata=of, target="fresh rows")
+
+
+def test_the_command_takes_a_proxy_and_strata(tmp_path, capsys):
+    complete, observed, top, counts = rare_problem(0, n=200)
+    rng = np.random.default_rng(0)
+    train = (rng.random((400, counts.size)) < counts / 400).astype(float)
+    for name, truth in (("truth", observed), ("train", train)):
+        xc.write_xc(tmp_path / f"{name}.txt", sp.csr_matrix((len(truth), 1)), sp.csr_matrix(truth))
+    top.save(tmp_path / "one.npz")
+    proxy = cheap(complete, {"": top}, 0.05)
+    sp.save_npz(tmp_path / "proxy.npz", sp.csr_matrix(proxy))
+    files = [str(tmp_path / "truth.txt"), str(tmp_path / "one.npz"), "-k", "3", "--strata"]
+    sheet = tmp_path / "sheet.csv"
+    assert main(["judge", "sample", *files, "-n", "60", "--out", str(sheet)]) == 2
+    assert "--train-truth" in capsys.readouterr().err
+    files += ["--train-truth", str(tmp_path / "train.txt")]
+    assert main(["judge", "sample", *files, "-n", "60", "--out", str(sheet)]) == 0
+    table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
+    of = j.strata_of(top, train.sum(axis=0).astype(int), 3)
+    assert set(table["row"].astype(int)) == set(j.sample(200, 60, 0, of).tolist())
+    pairs = table[["row", "label"]].astype(int).to_numpy()
+    table["verdict"] = [int(complete[row, label]) for row, label in pairs]
+    table.to_csv(sheet, index=False)
+    capsys.readouterr()
+    given = [*files, "--verdicts", str(sheet), "--proxy", str(tmp_path / "proxy.npz"), "--csv"]
+    assert main(["judge", "estimate", *given]) == 0
+    first, _, second = capsys.readouterr().out.partition("\none, labels by their training points\n")
+    ours = pd.read_csv(io.StringIO(first))
+    expected = j.estimate(observed, top, sheet, 3, proxy=proxy, strata=of)
+    assert np.allclose(ours[["value", "low", "high"]], expected[["value", "low", "high"]], atol=1e-6)
+    assert set(pd.read_csv(io.StringIO(second))["metric"]) == {"macro-P", "macro-F1"}

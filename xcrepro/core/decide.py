@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import threads
+from xcrepro.core import served, threads
 from xcrepro.core.arguments import check_places, check_rows, cut_offs, label_values, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.kernels import decide as kernel
@@ -920,3 +920,7 @@ def _order(order, n: int) -> np.ndarray:
         rule, do = f"must be a permutation of the {n} rows", "rng.permutation(n) makes one"
         raise ArgumentError("order", rule, f"shape {given.shape}", do)
     return given.astype(np.int64)
+
+
+def __getattr__(name: str):
+    return served.find(__name__, name)

@@ -7,6 +7,7 @@ from xcrepro.core import served
 _METRICS, _FORMATS = "xcrepro.core.metrics", "xcrepro.core.formats"
 served.serve(_METRICS, "xcrepro.tools.judged")
 served.serve(_METRICS, "xcrepro.tools.confused", "Confused", "confused_labels")
+served.serve("xcrepro.core.decide", "xcrepro.tools.one_pass", "OnePass")
 served.serve(_METRICS, "xcrepro.tools.gaps", "label_gaps")
 served.serve(_METRICS, "xcrepro.tools.overlap", "changed_labels", "overlap", "rank_biased_overlap")
 served.serve(_METRICS, "xcrepro.tools.sets", "ThresholdCurve", "aurc", "best_threshold", "conformal_threshold",

@@ -55,8 +55,12 @@ from xcrepro.tools.strata import strata_of as strata_of  # a name of xc.judged
 if TYPE_CHECKING:
     import pandas as pd
 
+    from xcrepro.core.data.dataset import Dataset
+
 METRICS = ("P",)
 """What is estimated unasked: verdicts on predictions are enough for it."""
+WORDS = 12
+"""Of a point that a sheet shows, where there is no text."""
 FEW = 20
 """With fewer judged rows an interval is not to be trusted."""
 LEVELS = 8
@@ -328,7 +332,36 @@ def next_rows(found: pd.DataFrame, given, within: float, n_rows: int, seed: int 
     return order[~np.isin(order, drawn)][: most - drawn.size]
 
 
-def sheet(Y, top, rows, k: int = 5, label_names: Sequence[str] | None = None) -> pd.DataFrame:
+class _Telling(Sequence):
+    """The most telling words of a dataset's test points, looked up when one is asked for."""
+
+    def __init__(self, ds: Dataset) -> None:
+        self._ds = ds
+
+    def __len__(self) -> int:
+        return self._ds.test.X.shape[0]
+
+    def __getitem__(self, row):
+        return ", ".join(self._ds.telling_words(int(row), WORDS))
+
+
+def texts_of(ds: Dataset | None) -> Sequence[str]:
+    """What a judge reads of each test point: its texts where the dataset has them, else its most telling words; else nothing.
+
+    >>> import xcrepro as xc
+    >>> texts_of(xc.load("tib", points=2000))[0][:26]
+    'java, bluej, programming, '
+    """
+    if ds is None:
+        return ()
+    if ds.test.texts:
+        return [" ".join(" / ".join(fields).split()) for fields in zip(*ds.test.texts.values(), strict=True)]
+    return _Telling(ds) if ds.words and ds.test.X is not None else ()
+
+
+def sheet(
+    Y, top, rows, k: int = 5, label_names: Sequence[str] | None = None, texts: Sequence[str] = ()
+) -> pd.DataFrame:
     """What is to be judged, as a table to fill in: of each row the labels that a model has among its first k.
 
     Parameters
@@ -339,11 +372,13 @@ def sheet(Y, top, rows, k: int = 5, label_names: Sequence[str] | None = None) ->
         Of :func:`sample`. Judge them in this order; you may stop after any row.
     k : int
     label_names : sequence of str, optional
+    texts : sequence of str, optional
+        What to read of each row of the truth, such as a title.
 
     Returns
     -------
     DataFrame
-        row, label, [name,] verdict, judge. A row's labels stand by their ids, so that nothing tells which model was how
+        row, [text,] label, [name,] verdict, judge. A row's labels stand by their ids, so that nothing tells which model was how
         sure. Of observed labels the verdict is there, 1 by the judge "observed"; the others are blank.
     """
     import pandas as pd
@@ -353,6 +388,8 @@ def sheet(Y, top, rows, k: int = 5, label_names: Sequence[str] | None = None) ->
     truth = next(iter(block.values())).truth
     if rows.size and not 0 <= rows.min() <= rows.max() < truth.n_rows:
         raise ArgumentError("rows", f"must be rows below {truth.n_rows}", f"{rows.min()} to {rows.max()}")
+    if len(texts) not in (0, truth.n_rows):
+        raise ArgumentError("texts", f"must be one for each of the {truth.n_rows} rows, or none", len(texts))
     found = []
     for row in rows.tolist():
         ids = np.unique(np.concatenate([each.ids[row] for each in block.values()]))
@@ -364,6 +401,9 @@ def sheet(Y, top, rows, k: int = 5, label_names: Sequence[str] | None = None) ->
     table = pd.DataFrame(found, columns=["row", "label", "verdict", "judge"])
     if label_names is not None:
         table.insert(2, "name", ["" if label == DRAWN else label_names[label] for label in table["label"]])
+    if len(texts):
+        own = {row: texts[row] for row in rows.tolist()}
+        table.insert(1, "text", [own[row] for row in table["row"]])
     return table
 
 
@@ -973,8 +1013,8 @@ def _cheap_matrix(proxy, shape: tuple[int, int]) -> sparse.csr_matrix:
     return given
 
 
-def _levels(proxy) -> int:
-    """1 for verdicts of yes and no, else :data:`LEVELS`."""
+def levels_of(proxy) -> int:
+    """Into how many levels :class:`Judged` is to cut a proxy: 1 for verdicts of yes and no, else :data:`LEVELS`."""
     if proxy is None:
         return 1
     if isinstance(proxy, TopK):
@@ -1066,7 +1106,7 @@ def estimate(
       metric  k  observed  value  stderr    low   high  judged  weight
     0      P  1       0.5  0.679   0.054  0.568  0.803      30   0.643
     """
-    about = {"complete": complete, "rows": rows, "strata": strata, "levels": _levels(proxy)}
+    about = {"complete": complete, "rows": rows, "strata": strata, "levels": levels_of(proxy)}
     return Judged(given, ks, metrics, **about).add(Y, top, proxy=proxy).estimate(**how)
 
 
@@ -1101,7 +1141,7 @@ def compare(
         metric, k, left, right; then as :func:`estimate`, of left minus right. Intervals are not corrected for their
         number.
     """
-    about = {"complete": complete, "rows": rows, "strata": strata, "levels": _levels(proxy)}
+    about = {"complete": complete, "rows": rows, "strata": strata, "levels": levels_of(proxy)}
     return Judged(given, ks, metrics, **about).add(Y, models, proxy=proxy).compare(against=against, **how)
 
 

@@ -816,7 +816,8 @@ def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
 def _what_to_do(entry: Entry, reason: str, url: str = "") -> str:
     home, toml = _home(entry), entry.folder and entry.folder / registry.FILE
     wanted = ", ".join(entry.files.values()) or "; or ".join(LAYOUTS)
-    archive = f"save the archive from {url or PAGE}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"
+    page = PAGE if registry.PAGE_TABLE in entry.published or entry.archive else "those who made it"
+    archive = f"save the archive from {url or page}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"
     if not url and entry.archive.keys() & {"key", "url"}:
         archive = f"run: xcrepro fetch {entry.name}\n    which downloads it; without a network, {archive}"
     if toml and "url" not in entry.archive:

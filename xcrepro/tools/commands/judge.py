@@ -20,9 +20,21 @@ def add(command) -> None:
         part.add_argument("predictions", type=Path, nargs="+", help="a file for each model")
         part.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; judged is to the largest")
         part.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+        part.add_argument("--train-truth", type=Path, help="training labels, as for evaluate; a dataset has its own")
+        part.add_argument(
+            "--strata",
+            action="store_true",
+            help="draw as many rows for each bin of train frequency of the rarest predicted label; say it to both",
+        )
         shared.add_reading(part)
     drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
     drawn.add_argument("--seed", type=int, default=0, help="default 0")
+    drawn.add_argument(
+        "--texts",
+        type=Path,
+        metavar="FILE",
+        help="a line of text for each row, to be read by who judges; of a dataset its titles or words are shown unasked",
+    )
     drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
     drawn.add_argument(
         "--add",
@@ -32,15 +44,37 @@ def add(command) -> None:
     found.add_argument("--verdicts", type=Path, required=True, help="the sheet; lines of more judges may be added")
     found.add_argument("--metrics", nargs="+", default=["P"], help="default P; or coverage; or R, nDCG with --complete")
     found.add_argument("--complete", action="store_true", help="judges named every relevant label of the drawn rows")
+    found.add_argument(
+        "--proxy",
+        type=Path,
+        metavar="FILE",
+        help="cheap verdicts on all predictions, 1 or 0 or scores between, in any form of predictions: they narrow intervals",
+    )
     found.add_argument("--interval", type=float, default=0.95, help="default 0.95")
     found.add_argument("--within", type=float, help="say how many more rows half a width of that many points takes")
     found.add_argument("--csv", action="store_true", help="full precision, as CSV")
 
 
 def _read(arguments) -> tuple:
-    """Truth, predictions by model, names of labels or None."""
+    """Truth, predictions by model, train counts or None, the strata of rows or None, and all that was read."""
+    from xcrepro.tools import judged
+
     found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(arguments.k))
-    return found.truth, found.tops, None if found.label_names is None else found.label_names.names
+    counts = None if found.train is None else found.train.getnnz(axis=0)
+    if arguments.strata and counts is None:
+        raise ArgumentError("--strata", "goes with --train-truth", "none", "strata come from training label counts")
+    strata = judged.strata_of(found.tops, counts, max(arguments.k)) if arguments.strata else None
+    return found.truth, found.tops, counts, strata, found
+
+
+def _texts(arguments, read):
+    """What can be read of each row: the lines of ``--texts``, or what the dataset has."""
+    from xcrepro.core.data.lines import text_lines
+    from xcrepro.tools import judged
+
+    return (
+        judged.texts_of(read.dataset) if arguments.texts is None else [text for _, text in text_lines(arguments.texts)]
+    )
 
 
 def _sample(arguments) -> int:
@@ -53,9 +87,10 @@ def _sample(arguments) -> int:
         rule = "must be there, for --add to add to it" if arguments.add else "must not be there yet"
         do = "" if arguments.add else "--add keeps it and adds rows at its end; or take another name"
         raise ArgumentError("--out", rule, given, do)
-    truth, tops, names = _read(arguments)
-    rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
-    table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names))
+    truth, tops, _, strata, read = _read(arguments)
+    names = None if read.label_names is None else read.label_names.names
+    rows = judged.sample(truth.shape[0], arguments.n, arguments.seed, strata)
+    table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names, _texts(arguments, read)))
     before, table = _lacking(arguments.out, table, rows) if arguments.add else (b"", table)
     with atomic_path(arguments.out) as part:
         part.write_bytes(before + table.to_csv(index=False, header=not before, lineterminator="\n").encode())
@@ -102,21 +137,41 @@ def _lacking(sheet: Path, table, rows) -> tuple[bytes, object]:
     return before + (b"" if before.endswith(b"\n") else b"\n"), table
 
 
+def _proxy(path: Path, read):
+    """Cheap verdicts, by the rows and labels of what was read."""
+    from xcrepro.core import formats
+
+    names = read.label_names if read.label_names is not None and len(read.label_names) == read.truth.shape[1] else None
+    about = {"n_labels": read.truth.shape[1], "label_names": names}
+    about |= {"row_ids": read.row_ids} if read.row_ids else {"n_rows": read.truth.shape[0]}
+    return formats.read_predictions(path, **about)
+
+
 def _estimate(arguments) -> int:
     import warnings
 
     from xcrepro.tools import judged
 
-    truth, tops, _ = _read(arguments)
+    truth, tops, counts, strata, read = _read(arguments)
+    proxy = None if arguments.proxy is None else _proxy(arguments.proxy, read)
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", judged.JudgedWarning)
         said = judged.verdicts(arguments.verdicts)
-        fold = judged.Judged(said, arguments.k, arguments.metrics, complete=arguments.complete).add(truth, tops)
+        how = {"complete": arguments.complete, "strata": strata}
+        fold = judged.Judged(said, arguments.k, arguments.metrics, levels=judged.levels_of(proxy), **how)
+        fold.add(truth, tops, proxy=proxy)
         found = [fold.estimate(interval=arguments.interval)]
         found += [fold.compare(interval=arguments.interval)] if len(tops) > 1 else []
+        k, how = max(arguments.k), {**how, "proxy": proxy, "interval": arguments.interval}
+        by_bin = (
+            [judged.by_bin(truth, top, said, k, counts, **how) for top in tops.values()] if strata is not None else []
+        )
     for text in dict.fromkeys(str(each.message) for each in doubts):
         print(f"warning: {text}", file=sys.stderr)
     for table in found:
+        shared.print_table(table, arguments.csv, 4)
+    for name, table in zip(tops, by_bin, strict=True) if by_bin else ():
+        print(f"\n{name}, labels by their training points")
         shared.print_table(table, arguments.csv, 4)
     if arguments.within is not None:
         more = [judged.next_rows(table, said, arguments.within / 100.0, truth.shape[0]).size for table in found]

@@ -34,8 +34,6 @@ from xcrepro.tools.reports.grid import Cell, Grid
 FOLDER = "judging"
 """Of a board: a sheet per judge, and what :func:`judge` makes of them."""
 COLUMNS = ["record", "text", "label", "heading", "verdict"]
-WORDS = 12
-"""Words of a record that a sheet shows where the board has no titles."""
 _ASKED = "asked.csv"
 _SAID = {"1": 1, "yes": 1, "y": 1, "right": 1, "0": 0, "no": 0, "n": 0, "wrong": 0}
 _LEAST = 3
@@ -217,23 +215,11 @@ def _texts(ds: Dataset, folder: Path) -> Sequence[str]:
     titles = folder / "public" / board.TEXTS
     if titles.exists():
         return titles.read_text(encoding="utf-8").splitlines()
-    if not ds.words:
+    texts = judged.texts_of(ds)
+    if not len(texts):
         rule = "must have words or titles, else nobody can judge a record"
         raise ArgumentError("DIR", rule, folder, "make the board of tib or gutenberg, or of --data with words")
-    return _Words(ds)
-
-
-class _Words(Sequence):
-    """The most telling words of a record, looked up when it is asked for."""
-
-    def __init__(self, ds: Dataset) -> None:
-        self._ds = ds
-
-    def __len__(self) -> int:
-        return self._ds.test.X.shape[0]
-
-    def __getitem__(self, row):
-        return ", ".join(self._ds.telling_words(int(row), WORDS))
+    return texts
 
 
 def _pool(tops: dict[str, TopK], row: int, k: int) -> np.ndarray:
