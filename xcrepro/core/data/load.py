@@ -731,7 +731,9 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], counts: dic
     right = []
     for other in registry.package().values():
         own = other.name == entry.name
-        for document in (document for document, row in other.published.items() if _same_size(row, counts)):
+        # An entry of which too little is known is like no data.
+        known = {document: row for document, row in other.published.items() if {"n_labels", "n_features"} & row.keys()}
+        for document in (document for document, row in known.items() if _same_size(row, counts)):
             right.append(
                 f"another version, which {document} prints: check={document!r}"
                 if own

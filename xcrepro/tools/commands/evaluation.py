@@ -154,7 +154,7 @@ def _evaluate(arguments) -> int:
     counted(truth, top, table, weights, counts)
     look(found, table, weights, counts)
     shared.print_table(table, arguments.csv, 6)
-    for k in [] if arguments.csv else table.loc[table["metric"] == "P", "k"]:
+    for k in [] if arguments.csv or arguments.ties != "lowest-id" else table.loc[table["metric"] == "P", "k"]:
         most, stored = precision_ceiling(truth, top, int(k))[0], int((top.ids >= 0).sum(axis=1).max())
         if stored > k:
             print(
