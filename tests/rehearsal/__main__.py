@@ -166,6 +166,7 @@ def runs(home: Path) -> list[Run]:
             if stranger:
                 about["folder"] = str(home / "strangers" / dataset)
             filtered = dataset == "words" or (not stranger and registry.get(dataset).group == "label-features")
+            filtered &= entry.id != "xcrepo/reciprocal_pairs"  # which takes the pairs out itself
             for number, (variant, own) in enumerate(variants(values, home / "predictions" / dataset, filtered)):
                 if dataset == catalogue.MANY_LABELS and variant != "given":
                     continue  # so many labels come from saved predictions only
