@@ -739,7 +739,8 @@ class Judged:
         if drawn.size and drawn[-1] >= at:
             raise ArgumentError("verdicts", f"must be on rows that exist, below {at}", f"row {drawn[-1]}")
         if drawn.size < least:
-            raise ArgumentError("verdicts", f"must be on {least} rows or more", f"{drawn.size}", f"draw {FEW} at least")
+            do = f"a row counts when none of its lines is blank; judge {FEW} rows or more, in the order of the sheet"
+            raise ArgumentError("verdicts", f"must be on {least} rows or more", f"{drawn.size}", do)
 
     def _check(self, method: str, target: str, interval: float) -> None:
         one_of("method", method, _METHODS)
