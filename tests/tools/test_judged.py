@@ -323,6 +323,8 @@ def test_the_command_draws_and_estimates(tmp_path, capsys):
     sheet = tmp_path / "sheet.csv"
     assert main(["judge", "sample", *files, "-k", "1", "4", "-n", "40", "--out", str(sheet)]) == 0
     assert "40 rows" in capsys.readouterr().out
+    assert main(["judge", "estimate", *files, "-k", "4", "--verdicts", str(sheet)]) == 2
+    assert "none of its lines is blank" in capsys.readouterr().err
     table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
     blank = table["verdict"] == ""
     table.loc[blank, "verdict"] = [
@@ -334,7 +336,7 @@ def test_the_command_draws_and_estimates(tmp_path, capsys):
     found = pd.read_csv(io.StringIO(capsys.readouterr().out.split("metric,k,left")[0]))
     assert np.allclose(found["value"], j.estimate(observed, models, sheet, (1, 4))["value"], atol=1e-6)
     assert main([*ask, "--within", "1"]) == 0
-    assert "± 1 points" in capsys.readouterr().out
+    assert "reaches 1 points to either side" in capsys.readouterr().out
     table[table["row"].isin(table["row"].unique()[:10])].to_csv(sheet, index=False)
     assert main(ask) == 0
     assert "10 rows" in capsys.readouterr().err

@@ -739,7 +739,8 @@ class Judged:
         if drawn.size and drawn[-1] >= at:
             raise ArgumentError("verdicts", f"must be on rows that exist, below {at}", f"row {drawn[-1]}")
         if drawn.size < least:
-            raise ArgumentError("verdicts", f"must be on {least} rows or more", f"{drawn.size}", f"draw {FEW} at least")
+            do = f"a row counts when none of its lines is blank; judge {FEW} rows or more, in the order of the sheet"
+            raise ArgumentError("verdicts", f"must be on {least} rows or more", f"{drawn.size}", do)
 
     def _check(self, method: str, target: str, interval: float) -> None:
         one_of("method", method, _METHODS)
@@ -1226,10 +1227,10 @@ def by_bin(
     >>> said = [(row, row % 2, int(row % 3 > 0)) for row in sample(100, 40).tolist()]
     >>> by_bin(Y, top, said, k=1, label_counts=[900, 3]).round(2)
            bin    metric  k  labels  observed  value  stderr   low  high  judged
-    0      1-9   macro-P  1       1       0.5   0.65    0.13  0.39  0.91      40
-    1      1-9  macro-F1  1       1       0.5   0.73     NaN  0.60  0.80      40
-    2  100-999   macro-P  1       1       0.5   0.75    0.11  0.52  0.99      40
-    3  100-999  macro-F1  1       1       0.5   0.73     NaN  0.60  0.80      40
+    0      1-9   macro-P  1       1       0.5   0.65    0.13  0.39  0.92      40
+    1      1-9  macro-F1  1       1       0.5   0.73     NaN  0.59  0.80      40
+    2  100-999   macro-P  1       1       0.5   0.75    0.11  0.52  1.00      40
+    3  100-999  macro-F1  1       1       0.5   0.73     NaN  0.59  0.80      40
     """
     import pandas as pd
 

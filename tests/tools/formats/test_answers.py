@@ -83,6 +83,16 @@ def test_unknown_and_repeated_names_are_counted_for_each_model(here):
     assert "5 of 7 predictions of a (71.4 %), 2 labels, left out" in said
 
 
+def test_judge_counts_unknown_names_in_all_places_as_evaluate_does(here, capsys):
+    written("t.jsonl", [["Law"], ["Glass"]])
+    written("m.jsonl", [["Law", "Glass", "x", "y"], ["x", "Glass", "Law", "Economics"]])
+    (here / "n.txt").write_text("".join(f"{name}\n" for name in NAMES))
+    given = ["t.jsonl", "m.jsonl", "--labels", "n.txt", "--unknown", "count", "-k", "1"]
+    for command in (["evaluate"], ["judge", "sample", "-n", "2", "--out", "s.csv"]):
+        assert main([*command, *given]) == 0
+        assert "3 of 8 predictions" in capsys.readouterr().err
+
+
 def test_a_label_twice_is_refused_unless_asked_for(here):
     written("t.jsonl", [["Law", "Law"]])
     written("m.jsonl", [["Law", "Glass", "Law"]])
@@ -183,7 +193,7 @@ def test_what_matching_does_to_the_first_place_is_said(here, capsys):
     shown = capsys.readouterr()
     assert "P,1,1.0" in shown.out.replace(".000000", ".0")
     assert "matched by case: 3 labels" in shown.err
-    assert "100.0 %, without 50.0" in shown.err
+    assert "100.0 % (without it 50.0 %)" in shown.err
     found = reader.read("t.jsonl", {"m": "m.jsonl"}, unknown="drop", match="case")  # without a list: the truth's names
     assert found.truth.shape == (4, 3)
     assert xc.metrics.precision(found.truth, found.tops["m"], 1)[0] == 1.0

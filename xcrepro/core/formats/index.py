@@ -203,7 +203,8 @@ class Index:
             if self._number(text) is None or self.label_names.has_numbers:
                 do = "Is it the label file of this dataset? --unknown drop|count (unknown=) reads on"
                 if near := self.label_names.near(text):
-                    do = f"Did you mean {shown(near)}? --unknown drop|count (unknown=) reads on"
+                    do = f"Did you mean {shown(near)}? --match case (match=) reads it so"
+                    do += "; --unknown drop|count (unknown=) reads on"
                 raise DataError(path, f"label {shown(text)}", expected, line=line, do=do)
         label = self._number(text)
         most = (self.n_labels or MAX_COLUMNS) - 1

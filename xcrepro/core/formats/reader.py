@@ -301,10 +301,10 @@ def _said_of_matches(index: Index, found: Inputs, without: Inputs) -> str:
     names = sorted(index.matched, key=lambda pair: (-index.matched[pair], pair))
     shown_names = ", ".join(f"{shown(text)} for {shown(name)}" for text, name in names[:COMMONEST])
     of = (
-        f"{model or 'predictions'} {100 * at:.1f} %, without {100 * first[1][model]:.1f}"
+        f"{model or 'predictions'} {100 * at:.1f} % (without it {100 * first[1][model]:.1f} %)"
         for model, at in first[0].items()
     )
     return (
-        f"matched by {index.match}: {sum(index.matched.values()):,} labels of truth and predictions under {len(names):,} other "
-        f"names; P@1 of {'; '.join(of)}: {shown_names}{', ...' if len(names) > COMMONEST else ''}"
+        f"matched by {index.match}: {sum(index.matched.values()):,} labels of truth and predictions, spelt in {len(names):,} "
+        f"other ways; P@1 of {', of '.join(of)}. The commonest: {shown_names}{', ...' if len(names) > COMMONEST else ''}"
     )

@@ -95,7 +95,7 @@ def add(command) -> None:
     shared.add_reading(sub)
     sub.add_argument("--csv", action="store_true", help="all that was tried, full precision, as CSV")
 
-    sub = command("audit", _audit, "check a table of your own results for numbers that cannot stand together")
+    sub = command("audit", _audit, "check a table of your own results for numbers that cannot be true together")
     sub.add_argument(
         "file",
         type=Path,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.tools.commands import shared
+from xcrepro.tools.commands.evaluation import PLACES
 
 
 def add(command) -> None:
@@ -18,13 +19,15 @@ def add(command) -> None:
         part.set_defaults(command=function)
         part.add_argument("truth", help="test labels, as for evaluate; or a dataset's name")
         part.add_argument("predictions", type=Path, nargs="+", help="a file for each model")
-        part.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; judged is to the largest")
+        part.add_argument(
+            "-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; people judge up to the largest"
+        )
         part.add_argument("--points", type=int, help="of tib: how many of its records, default all")
         part.add_argument("--train-truth", type=Path, help="training labels, as for evaluate; a dataset has its own")
         part.add_argument(
             "--strata",
             action="store_true",
-            help="draw as many rows for each bin of train frequency of the rarest predicted label; say it to both",
+            help="draw as many rows for each bin of train frequency of the rarest predicted label; give it to both commands",
         )
         shared.add_reading(part)
     drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
@@ -33,13 +36,13 @@ def add(command) -> None:
         "--texts",
         type=Path,
         metavar="FILE",
-        help="a line of text for each row, to be read by who judges; of a dataset its titles or words are shown unasked",
+        help="a line of text for each row, for people to read; a dataset's own titles or words are shown without it",
     )
     drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
     drawn.add_argument(
         "--add",
         action="store_true",
-        help="keep all that the sheet --out holds, and add the lines that it lacks at its end",
+        help="keep the sheet --out as it is, and add the lines that it lacks at its end",
     )
     found.add_argument("--verdicts", type=Path, required=True, help="the sheet; lines of more judges may be added")
     found.add_argument("--metrics", nargs="+", default=["P"], help="default P; or coverage; or R, nDCG with --complete")
@@ -48,10 +51,14 @@ def add(command) -> None:
         "--proxy",
         type=Path,
         metavar="FILE",
-        help="cheap verdicts on all predictions, 1 or 0 or scores between, in any form of predictions: they narrow intervals",
+        help="cheap verdicts on all predictions, 0 (wrong) to 1 (right), in any form of predictions: narrower intervals",
     )
     found.add_argument("--interval", type=float, default=0.95, help="default 0.95")
-    found.add_argument("--within", type=float, help="say how many more rows half a width of that many points takes")
+    found.add_argument(
+        "--within",
+        type=float,
+        help="say how many more rows it takes until intervals reach that many points to either side",
+    )
     found.add_argument("--csv", action="store_true", help="full precision, as CSV")
 
 
@@ -59,7 +66,7 @@ def _read(arguments) -> tuple:
     """Truth, predictions by model, train counts or None, the strata of rows or None, and all that was read."""
     from xcrepro.tools import judged
 
-    found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(arguments.k))
+    found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(*arguments.k, PLACES))
     counts = None if found.train is None else found.train.getnnz(axis=0)
     if arguments.strata and counts is None:
         raise ArgumentError("--strata", "goes with --train-truth", "none", "strata come from training label counts")
@@ -175,5 +182,6 @@ def _estimate(arguments) -> int:
         shared.print_table(table, arguments.csv, 4)
     if arguments.within is not None:
         more = [judged.next_rows(table, said, arguments.within / 100.0, truth.shape[0]).size for table in found]
-        print(f"{max(more)} more rows for ± {arguments.within:g} points: sample -n {said.drawn.size + max(more)}")
+        what = f"until every interval reaches {arguments.within:g} points to either side"
+        print(f"{max(more)} more rows {what}: judge sample --add -n {said.drawn.size + max(more)}")
     return 0

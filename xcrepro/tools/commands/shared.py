@@ -50,21 +50,26 @@ def refuse(arguments, names, rule: str, do: str = "") -> None:
 
 def add_reading(sub, predictions: bool = True) -> None:
     """The arguments that say how truth and predictions are read: the same words in every command that reads them."""
-    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map")
-    sub.add_argument("--rows", type=Path, metavar="FILE", help="row ids, one a line, where files call rows by names")
-    sub.add_argument("--n-labels", type=int, metavar="L", help="how many labels there are, where no file says it")
-    sub.add_argument("--truth-from", metavar="FORMAT", help="what the truth is, where its content does not tell")
+    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, one per line, or a label map")
+    sub.add_argument("--rows", type=Path, metavar="FILE", help="row ids, one per line, if files call rows by names")
+    sub.add_argument("--n-labels", type=int, metavar="L", help="how many labels there are, if no file says so")
+    sub.add_argument("--truth-from", metavar="FORMAT", help="the truth's format, if its content does not tell")
     sub.add_argument(
         "--unknown",
         choices=("refuse", "drop", "count"),
         default="refuse",
-        help="labels that none of the names is, or that a row names again: refuse the file (the default), leave them out, or "
-        "count them as labels that nobody can predict (of a truth) or as misses at their place (of predictions)",
+        help="labels that are none of the names, or that a row names again: refuse the file (the default), leave them out, or "
+        "count them, in a truth as labels that nobody can predict, in predictions as misses that keep their place",
     )
     add_match(sub)
     sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
     if predictions:
-        sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="the same of the predictions")
+        sub.add_argument(
+            "--from",
+            dest="from_format",
+            metavar="FORMAT",
+            help="the predictions' format, if their content does not tell",
+        )
         sub.add_argument(
             "--judged-only",
             action="store_true",
@@ -81,8 +86,9 @@ def add_match(sub) -> None:
     sub.add_argument(
         "--match",
         choices=("case", "plural", "nearest"),
-        help="take a text that is no name for the one that differs by capitals and blanks (case), English plurals too "
-        "(plural), or else is most like it, half of its pieces of three letters at least (nearest); P@1 without it is said",
+        help="read a text that is no name as the name that differs from it only by capitals, blanks and hyphens (case), also "
+        "by English plurals (plural), or else shares most pieces of three letters with it, at least half (nearest); a note has "
+        "P@1 with and without it",
     )
 
 

@@ -339,7 +339,7 @@ def _sentences(numbers, agreed, asked, pairs, late, k: int, interval: float) -> 
             wrong = 100 * (1 - np.sqrt(2 * share - 1)) / 2
             said[-1] += (
                 f" If all err equally often, {wrong:.1f} % of the verdicts are wrong, and a small P@{k} may be too large by as "
-                "many points: no interval here knows of that."
+                "many points. The intervals do not include that."
             )
     if not np.isnan(numbers["recorded accepted"]):
         said.append(f"Of the predictions that are recorded, judges accept {100 * numbers['recorded accepted']:.0f} %.")
@@ -352,9 +352,9 @@ def _sentences(numbers, agreed, asked, pairs, late, k: int, interval: float) -> 
     if len(pairs):
         counted = pairs["held"].value_counts()
         said.append(
-            f"Of {len(pairs)} pairs of groups, the order by P@{k} on the recorded labels holds on the judged ones for "
+            f"Pairs of groups: {len(pairs)}. Their order by P@{k} on the recorded labels holds on the judged ones for "
             f"{counted.get('yes', 0)}, turns for {counted.get('no', 0)}, and cannot be told for "
-            f"{counted.get('cannot tell', 0)}."
+            f"{counted.get('cannot tell', 0)}; {counted.get('tie', 0)} tie on the recorded labels."
         )
     if late:
         said.append(f"Not judged, because handed in after the sheets were written: {', '.join(late)}.")

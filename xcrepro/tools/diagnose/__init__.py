@@ -1,7 +1,7 @@
 """Do these predictions belong to this truth, and which truth is it? Diagnosed and said, never refused.
 
 ``check`` looks for rows and label ids that do not fit each other, scores that are none, a wrong split; ``first_look`` at points
-that are in both splits, labels that training has not seen and names that stand in the texts; ``fingerprint`` names a
+that are in both splits, labels that training has not seen and names that are in the texts; ``fingerprint`` names a
 truth by its content, and ``recognise`` says of which dataset it is a split, or that it is a twin's, or nobody's.
 """
 

@@ -1,4 +1,4 @@
-"""Signs that predictions and truth do not belong together as they stand.
+"""Signs that predictions and truth do not belong together as they are.
 
 Every number in :mod:`xcrepro.core.metrics` is right for what it was given. Given rows in another order, label ids from 1, or
 the training points, it is right and worthless, and nothing stops it. :func:`check` looks for what such faults leave behind and
@@ -73,7 +73,7 @@ class Finding:
 
 
 KINDS = {
-    "exchanged": "the truth stands where predictions should, and the predictions where the truth should",
+    "exchanged": "the truth is where the predictions should be, and the predictions are where the truth should be",
     "truth as predictions": "the predictions are the truth itself",
     "shape": "predictions and truth are of different sizes",
     "transposed": "rows and columns are exchanged",
@@ -86,13 +86,13 @@ KINDS = {
     "training points": "the predictions are for points of the train split",
     "training truth": "the truth is the train split's",
     "filter pairs": "pairs that may not be predicted are among the predictions",
-    "repeated rows": "a stretch of predictions stands there twice",
+    "repeated rows": "a stretch of predictions is there twice",
     "reversed order": "hits are in the last places",
     "constant scores": "all labels of a row have the same score",
     "no probabilities": "the scores are ranks, log-odds or something else, where probabilities are needed",
     "points of both splits": "test points whose features or words a train point has (first_look)",
     "labels unseen in training": "relevant labels without a training point (first_look)",
-    "names in texts": "relevant labels whose names stand in the text (first_look)",
+    "names in texts": "relevant labels whose names are in the text (first_look)",
 }
 """Kind -> what it means."""
 
@@ -164,7 +164,7 @@ def check(
 
 @dataclass(eq=False)
 class _Case:
-    """Truth and predictions, and how many hits each row has, as they stand and under other readings."""
+    """Truth and predictions, and how many hits each row has, as they are and under other readings."""
 
     truth: Truth
     top: TopK
@@ -411,7 +411,7 @@ def _rows_moved(case: _Case) -> Finding | None:
         if _is_better(other, case.hits):
             now, then = case.rate(case.hits), case.rate(other)
             text = (
-                f"{case.name} are {words}: P@{case.k} {_percent(now)} as they stand, {_percent(then)} put in order. "
+                f"{case.name} are {words}: P@{case.k} {_percent(now)} as they are, {_percent(then)} put in order. "
                 "Sort them by the row's number"
             )
             return Finding("rows moved", text, {"step": step, "first_row": 0, "given": now, "moved": then})
@@ -455,7 +455,7 @@ def _training_truth(case: _Case) -> Finding | None:
 
 
 def _renumberings(case: _Case) -> Iterable[tuple[str, str, Callable[[np.ndarray], np.ndarray]]]:
-    """(key, words, ids as they stand -> ids as they should be)."""
+    """(key, words, ids as they are -> ids as they should be)."""
     n_labels = max(case.truth.n_labels, case.top.n_labels)
     yield "-1", "counted from 1, and the truth's from 0", lambda ids: ids - 1
     yield "+1", "one too low", lambda ids: ids + 1
@@ -498,7 +498,7 @@ def _labels_renumbered(case: _Case) -> Finding | None:
         return None
     now, then = case.rate(case.hits), case.rate(other)
     text = (
-        f"label ids of {case.name} seem to be {words}: P@{case.k} {_percent(now)} as they stand, {_percent(then)} "
+        f"label ids of {case.name} seem to be {words}: P@{case.k} {_percent(now)} as they are, {_percent(then)} "
         f"with ids put right, {then / now if now else np.inf:.3g} times as much. Map them to the truth's ids"
     )
     return Finding("labels renumbered", text, {"rule": key, "given": now, "renumbered": then})
