@@ -59,6 +59,8 @@ NO_NUMBER = {
     "metrics.judged.Judged": _PARTS,
     "metrics.judged.JudgedWarning": "a warning",
     "metrics.judged.Verdicts": _HOLDS,
+    "metrics.judged.levels_of": _PARTS,
+    "metrics.judged.texts_of": "texts and no numbers",
     "metrics.judged.verdicts": "checks what it is given",
     "propensity.Fit": _HOLDS,
     "propensity.HierarchyEstimate": _HOLDS,
@@ -290,6 +292,8 @@ CASES: dict[str, Callable[[Data], object]] = {
     "metrics.confused_labels": lambda d: metrics.confused_labels(d.Y, d.theirs, 5),
     "metrics.overlap": lambda d: metrics.overlap(d.ours, d.theirs),
     "metrics.rank_biased_overlap": lambda d: metrics.rank_biased_overlap(d.ours, d.theirs),
+    "metrics.label_gaps": lambda d: metrics.label_gaps(d.Y, d.ours, 5),
+    "metrics.precision_ceiling": lambda d: metrics.precision_ceiling(d.Y, d.ours, (1, 3)),
     "metrics.changed_labels": lambda d: metrics.changed_labels(d.ours, d.theirs, 5, label_counts=d.counts),
     "metrics.alpha_coverage": lambda d: metrics.alpha_coverage(d.Y, d.ours, alpha=0.3),
     "metrics.best_macro_f1": lambda d: metrics.best_macro_f1(d.Y, 1),
@@ -315,6 +319,7 @@ CASES: dict[str, Callable[[Data], object]] = {
     ],
     "metrics.judged.agreement": lambda d: metrics.judged.agreement(said(d)),
     "metrics.judged.bounds": lambda d: metrics.judged.bounds(d.Y, d.ours, said(d), (1, 5), ["P", "R", "coverage"]),
+    "metrics.judged.by_bin": lambda d: metrics.judged.by_bin(d.Y, d.ours, said(d), 5, d.counts, complete=True),
     "metrics.judged.compare": lambda d: metrics.judged.compare(
         d.Y, {"ours": d.ours, "theirs": d.theirs}, said(d), (1, 5), ["P", "nDCG", "coverage"], complete=True
     ),

@@ -187,7 +187,8 @@ def judged_sheet(home: Path, turn: int) -> None:
         top.save(home / "top.npz")
     about = {"truth": str(home / "truth.npz"), "predictions": [home / "top.npz"], "points": None, "labels": None}
     about |= dict.fromkeys(("rows", "n_labels", "truth_from", "from_format")) | {"unknown": "refuse"}
-    about |= dict.fromkeys(("one_based", "judged_only", "by_rank"), False)
+    about |= dict.fromkeys(("match", "texts", "train_truth"))
+    about |= dict.fromkeys(("one_based", "judged_only", "by_rank", "strata"), False)
     judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1))
 
 

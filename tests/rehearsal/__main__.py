@@ -215,6 +215,8 @@ def left_out() -> dict[str, str]:
     for name, entry in registry.package().items():
         if entry.proprietary:
             found[name] = "proprietary: no archive"
+        elif entry.avg_points_per_label is None and entry.avg_labels_per_point is None:
+            found[name] = "its size is not known, and it has no archive"
     return found
 
 

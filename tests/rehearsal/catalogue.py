@@ -26,7 +26,8 @@ def shapes() -> dict[str, Shape]:
     """How large the stand-in of each dataset is that has an archive, or comes as a folder."""
     found = {}
     for name, entry in registry.package().items():
-        if entry.proprietary or "committed" in entry.archive:
+        unknown = entry.avg_points_per_label is None and entry.avg_labels_per_point is None
+        if entry.proprietary or "committed" in entry.archive or unknown:  # a stand-in needs a size
             continue
         full = standins.published(name)
         found[name] = full if name in WHOLE else standins.smaller(full, LABELS, POINTS)
