@@ -18,6 +18,7 @@ import xcrepro as xc
 from tests import naive
 from tests.refused import refused
 from xcrepro.__main__ import main
+from xcrepro.core.data.read import read_sparse
 from xcrepro.core.errors import ArgumentError, DataError
 
 j = xc.judged
@@ -751,3 +752,25 @@ def test_labels_that_nobody_recorded_or_predicted_lower_macro_f1():
     assert line["low"] <= 4 / 14 <= line["high"]
     line = j.by_bin(np.zeros((30, 1)), top, verdicts, 1).iloc[1]
     assert np.allclose(line[["low", "high"]].astype(float), [1.0, 1.0])
+
+
+def test_a_cheap_judge_on_the_labels_of_eurlex(real_data):
+    """Its complete label matrix, a random half of each record's labels telling the others: as on TIB, for two proxies."""
+    from benchmarks.judged import proxied
+
+    Y = read_sparse(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt").tocsr()
+    order = np.random.default_rng(0).permutation(Y.shape[0])
+    train, test = Y[order[:15_449]], Y[order[15_449:17_049]]
+    half = test.copy()
+    half.data = (np.random.default_rng(1).random(half.nnz) < 0.5).astype(half.data.dtype)
+    half.eliminate_zeros()
+    rest = (test - half).tocsr()
+    rest.eliminate_zeros()
+    count = np.maximum(np.asarray(train.sum(axis=0)).ravel(), 1)
+    scores = (half @ (sp.diags(1 / count) @ (train.T @ train))).toarray()
+    scores[half.toarray() > 0] = -1
+    top = xc.TopK.from_scores(scores, 5)
+    for agree, flatters in ((0.9, False), (0.8, True)):
+        for line in proxied("EURLex-4K", rest, top, agree, flatters, (100,), 60):
+            assert line["held, %"] >= 85  # 95 % of 60 draws, less three and a half of their errors
+            assert line["/ people alone"] == pytest.approx(line["theory"], rel=0.1)
