@@ -60,6 +60,7 @@ NO_NUMBER = {
     "metrics.judged.JudgedWarning": "a warning",
     "metrics.judged.Verdicts": _HOLDS,
     "metrics.judged.levels_of": _PARTS,
+    "metrics.judged.lines_of": "texts and no numbers",
     "metrics.judged.texts_of": "texts and no numbers",
     "metrics.judged.verdicts": "checks what it is given",
     "propensity.Fit": _HOLDS,

@@ -354,9 +354,12 @@ def texts_of(ds: Dataset | None) -> Sequence[str]:
     """
     if ds is None:
         return ()
-    if ds.test.texts:
-        return [" ".join(" / ".join(fields).split()) for fields in zip(*ds.test.texts.values(), strict=True)]
-    return _Telling(ds) if ds.words and ds.test.X is not None else ()
+    return lines_of(ds.test.texts) or (_Telling(ds) if ds.words and ds.test.X is not None else ())
+
+
+def lines_of(texts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Points' texts, a line for each with its fields; none of no fields."""
+    return [" ".join(" / ".join(fields).split()) for fields in zip(*texts.values(), strict=True)]
 
 
 def sheet(

@@ -41,6 +41,7 @@ from xcrepro.core.metrics.evaluate import evaluate
 from xcrepro.core.metrics.registry import METRICS
 from xcrepro.core.predictions import TopK
 from xcrepro.tools import diagnose
+from xcrepro.tools.judged import lines_of
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.grid import Cell, Grid
 
@@ -143,7 +144,10 @@ def make(
             "strength", "must leave test labels to judge by", strength, "take a smaller one or more points"
         )
     _values(
-        settings, observed[n_train:], {"truth": TopK.from_scores(observed[n_train:], _k(settings))}, observed[:n_train]
+        settings,
+        observed[n_train:],
+        {"truth": TopK.from_scores(observed[n_train:], deepest(settings["metrics"]))},
+        observed[:n_train],
     )
     with paths.filling(folder) as part:
         for name in ("public", "hidden", "submissions"):
@@ -206,19 +210,12 @@ def _source(dataset: str, data, points: int | None, scale: float, seed: int) -> 
     points = Y.shape[0] if points is None else whole_number("points", points, 20, Y.shape[0])
     order = np.random.default_rng([seed, 0]).permutation(Y.shape[0])[:points]
     X, Y = X[order], Y[order]
-    texts = [" ".join(" / ".join(fields).split()) for fields in zip(*_texts(parts), strict=True)]
-    texts = [texts[row] for row in order] if texts else ()
+    lines = [text for part in parts for text in lines_of(part.texts)]
+    texts = [lines[row] for row in order] if len(lines) == sum(part.Y.shape[0] for part in parts) else ()
     used = np.flatnonzero(np.asarray(Y.sum(axis=0)).ravel())
     names = [ds.label_names[label] for label in used] if ds.label_names else ()
     features = None if ds.label_features is None else ds.label_features[used]
     return _Records(X, Y[:, used], Y.shape[0] * 3 // 4, names, ds.words, features, texts), called
-
-
-def _texts(parts: Sequence) -> list[list[str]]:
-    """The records' texts by field; none where a part has none."""
-    if not all(part.texts for part in parts):
-        return []
-    return [[text for part in parts for text in part.texts[field].tolist()] for field in parts[0].texts]
 
 
 def _recombined(X: sparse.csr_matrix, Y: sparse.csr_matrix, random: np.random.Generator):
@@ -274,13 +271,9 @@ def _shown(time: str) -> str:
     return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _k(settings: dict) -> int:
-    return max(int(name.partition("@")[2]) for name in settings["metrics"])
-
-
-def deepest(settings: dict, first: bool = False) -> int:
-    """The largest k of the metrics, or that of the first."""
-    return int(settings["metrics"][0].partition("@")[2]) if first else _k(settings)
+def deepest(metrics: Sequence[str]) -> int:
+    """The largest k of some metrics."""
+    return max(int(name.partition("@")[2]) for name in metrics)
 
 
 def _readme(settings: dict, shape: tuple[int, int]) -> str:
@@ -291,8 +284,8 @@ def _readme(settings: dict, shape: tuple[int, int]) -> str:
 The data are {settings["data"]}. `xc.load("board", "public")` reads them (`public` is this folder). The test points
 have no labels here: predict them.
 
-- **Hand in** one file with the {_k(settings)} best of {labels:,} labels for each of the {points:,} test points, in their order,
-  for example with `top.save("mine.npz")`. Every format that `xcrepro convert --list` names is read.
+- **Hand in** one file with the {deepest(settings["metrics"])} best of {labels:,} labels for each of the {points:,} test
+  points, in their order, for example with `top.save("mine.npz")`. Every format that `xcrepro convert --list` names is read.
 - **Until** {_shown(settings["deadline"])}. You may hand in as often as you like: the sound file that was taken in last counts,
   also if it is one that you had handed in before. When a file was taken in decides, not the date that it has.
 - **Judged by** {first}{also}, on labels of which some are missing, as in real data.
@@ -361,7 +354,9 @@ def _judge(folder: Path, settings: dict, log: pd.DataFrame, hidden: _Hidden, tra
         reason = f"taken in after the deadline, {_shown(settings['deadline'])}"
         if line["received"] <= settings["deadline"] or line["student"] in settings.get("excused", ()):
             path = folder / "kept" / line["digest"] / line["file"]
-            top, status, reason = _check(path, line["file"], _k(settings), hidden.observed, train, names)
+            top, status, reason = _check(
+                path, line["file"], deepest(settings["metrics"]), hidden.observed, train, names
+            )
         if status == "sound":
             latest[line["student"]] = number
             noticed = tuple(_noticed(top, hidden))
@@ -494,7 +489,7 @@ def _write(folder: Path, opened: bool) -> pd.DataFrame:
         if opened:
             table, pairs = _opened(settings, table, observed, complete, tops, train)
         best = _first(
-            _values(settings, observed, {"": TopK.from_scores(observed, _k(settings))}, train), settings
+            _values(settings, observed, {"": TopK.from_scores(observed, deepest(settings["metrics"]))}, train), settings
         ).iloc[0]
         page = html.page("Leaderboard", _body(settings, table, judged, pairs, best, observed.shape[0]))
         written = {folder / "index.html": page.encode(), folder / "ranking.csv": _csv(table)}

@@ -105,7 +105,7 @@ def sheets(
     texts = _texts(ds, folder)
     random = np.random.default_rng([settings["seed"], 3])
     drawn = random.permutation(n)[: own * len(names)].reshape(len(names), own)
-    k, asked = board.deepest(settings), []
+    k, asked = board.deepest(settings["metrics"]), []
     for at, name in enumerate(names):
         rows = random.permutation(np.concatenate([drawn[at], drawn[(at + 1) % len(names)][:shared]]))
         asked += [
@@ -167,7 +167,7 @@ def judge(folder: str | os.PathLike, *, interval: float = 0.95) -> Outcome:
     given["recorded"] = np.asarray(state.observed[given["record"], given["label"]]).ravel() > 0
     said = given.rename(columns={"record": "row"})[["row", "label", "verdict", "judge"]]
     open_ = said[~given["recorded"]]
-    metric = board.deepest(settings, first=True)
+    metric = board.deepest(settings["metrics"][:1])
     known = {*zip(open_["row"], open_["label"], strict=True)}
     tops = {name: top for name, top in state.tops.items() if _covered(top, state.observed, rows, metric, known)}
     if not tops:
