@@ -16,9 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from xcrepro.core import paths
-from xcrepro.core.data import fingerprints, registry
+from xcrepro.core.data import registry
 from xcrepro.core.errors import DataError, XCError
 from xcrepro.repro import manifest, recorded, recording, reproduced, runner
+from xcrepro.repro.inputs import fingerprints
 from xcrepro.repro.published import beside
 from xcrepro.tools import bundle, reproduce
 

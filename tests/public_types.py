@@ -6,6 +6,7 @@ import numpy as np
 
 import xcrepro as xc
 from xcrepro.models.base import Model
+from xcrepro.models.twin import Twin
 from xcrepro.repro.published.claims import Claims
 
 
@@ -23,7 +24,7 @@ def readme() -> None:
 
 
 def the_rest(scores: np.ndarray, hits: np.ndarray, counts: np.ndarray) -> None:
-    assert_type(xc.twin("bibtex"), xc.data.twin.Twin)
+    assert_type(xc.twin("bibtex"), Twin)
     assert_type(xc.propensity.inverse(counts, 100), np.ndarray)
     assert_type(xc.calibrate.Isotonic().fit(scores, hits).predict(scores), np.ndarray)
     assert_type(xc.decide.top_k(scores, 3), xc.TopK)

@@ -24,13 +24,14 @@ from scipy import sparse
 import xcrepro as xc
 from xcrepro import models
 from xcrepro.core import arithmetic, calibrate, decide, distributions, metrics, propensity, served
-from xcrepro.core.data import tfidf, twin
+from xcrepro.core.data import tfidf
+from xcrepro.models import twin
 from xcrepro.tools import vectorize
 
 ROOMS = {
     "arithmetic": "core.arithmetic",
     "calibrate": "core.calibrate",
-    "data.twin": "core.data.twin",
+    "data.twin": "models.twin",
     "data.tfidf": "core.data.tfidf",
     "data.vectorize": "tools.vectorize",
     "decide": "core.decide",

@@ -16,7 +16,7 @@ from scipy import sparse
 
 import xcrepro as xc
 from xcrepro.__main__ import _parser, main
-from xcrepro.core import formats
+from xcrepro.tools import formats
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
 OF_THEIR_OWN = {"formats.md", "own_dataset.md", "evaluate.md", "tib.md", "training_loop.md", "scale.md"}  # tests below

@@ -22,16 +22,15 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
+from maintenance import open_data
 from tests.repro.conftest import Project
 from xcrepro import repro
-from xcrepro.core import formats
-from xcrepro.core.data import fingerprints, open_sets
 from xcrepro.core.data.names import LabelNames, write_label_names
 from xcrepro.core.errors import XCError
 from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
-from xcrepro.repro.inputs import download, twin_statistics
+from xcrepro.repro.inputs import download, fingerprints, twin_statistics
 from xcrepro.repro.start import start
-from xcrepro.tools import reproduce
+from xcrepro.tools import formats, reproduce
 from xcrepro.tools.commands import judge
 from xcrepro.tools.course import board, study
 from xcrepro.tools.reports import report
@@ -99,7 +98,7 @@ def open_dataset(home: Path, turn: int) -> None:
         (home / "tib").mkdir()
         subjects.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
     if turn == 2:
-        open_sets.build("tib", records, subjects, out=home / "tib")
+        open_data.build("tib", records, subjects, out=home / "tib")
 
 
 def fingerprints_(home: Path, turn: int) -> None:

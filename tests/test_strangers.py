@@ -14,9 +14,9 @@ from scipy.sparse import csr_matrix, save_npz
 import xcrepro as xc
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.core import formats
 from xcrepro.core.data.lines import logical
 from xcrepro.core.data.names import read_label_names
+from xcrepro.tools import formats
 
 # ---------------------------------------------------------------- values by their meaning
 
@@ -371,7 +371,7 @@ def test_rows_of_a_matrix_without_labels_can_be_left_out(here, capsys):
 
 
 def test_a_filter_follows_the_rows_that_are_left(here):
-    from xcrepro.core.formats import reader
+    from xcrepro.tools.formats import reader
 
     Y = csr_matrix(np.array([[0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]], np.float32))
     save_npz("S.npz", csr_matrix(np.array([[1, 2, 3], [3, 2, 1], [1, 2, 3], [1, 2, 3]], np.float32)))
@@ -419,7 +419,7 @@ def test_labels_outside_the_vocabulary(here, capsys, unknown, recall, n_labels):
     assert found == {"P@1": 1.0, "R@1": recall}
     assert "1 of 3 relevant pairs (33.3 %), 1 labels" in said
     assert "x" in said
-    from xcrepro.core.formats import reader
+    from xcrepro.tools.formats import reader
 
     assert reader.read("t.jsonl", ["p.jsonl"], label_names=["a", "b", "c"], unknown=unknown).truth.shape == (
         2,

@@ -14,24 +14,24 @@ from xcrepro.core.version import __version__ as __version__
 
 __all__ = sorted(WHERE)
 
-for _wing in ("repro", "tools"):  # each says what it serves under names of the core
+for _wing in ("models", "repro", "tools"):  # each says what it serves under names of the core
     importlib.import_module(f"xcrepro.{_wing}")
 
 if TYPE_CHECKING:
     from xcrepro import models
-    from xcrepro.core import calibrate, data, decide, errors, formats, metrics, propensity
+    from xcrepro.core import calibrate, data, decide, errors, metrics, propensity
     from xcrepro.core.data.dataset import Dataset, Split
     from xcrepro.core.data.load import load
     from xcrepro.core.data.read import read_xc
-    from xcrepro.core.data.twin import twin
     from xcrepro.core.data.write import write_xc
     from xcrepro.core.metrics.compare import compare
     from xcrepro.core.metrics.evaluate import evaluate
     from xcrepro.core.metrics.state import State
     from xcrepro.core.predictions import TopK
+    from xcrepro.models.twin import twin
     from xcrepro.repro import published
     from xcrepro.repro.published.claims import claims
-    from xcrepro.tools import diagnose, judged, scale
+    from xcrepro.tools import diagnose, formats, judged, scale
     from xcrepro.tools.reports.report import Report, report
 
 

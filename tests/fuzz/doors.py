@@ -22,11 +22,10 @@ from scipy import sparse
 import xcrepro as xc
 from tests.fuzz import inputs, slow
 from xcrepro.__main__ import main
-from xcrepro.core import calibrate, formats, propensity
+from xcrepro.core import calibrate, propensity
 from xcrepro.core.data import names, parsing, read, registry, splits, stream
 from xcrepro.core.data.sources import npz_arrays
 from xcrepro.core.errors import ArgumentError, DataError, XCError
-from xcrepro.core.formats.index import Index
 from xcrepro.core.metrics import sealed as states
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
@@ -36,8 +35,9 @@ from xcrepro.repro import notebooks, recorded, recording
 from xcrepro.repro.inputs import download, parameters
 from xcrepro.repro.published.record import read_printed
 from xcrepro.repro.published.results import audit_results
-from xcrepro.tools import scale
+from xcrepro.tools import formats, scale
 from xcrepro.tools.course import lessons
+from xcrepro.tools.formats.index import Index
 from xcrepro.tools.reports import report as reports
 from xcrepro.tools.vectorize import vectorize
 
@@ -140,7 +140,7 @@ def small_blocks(path: Path) -> list:
 
 
 def of_format(kind: str, name: str | None) -> Callable[[Path], list]:
-    """A reader of :mod:`xcrepro.core.formats`, 12 labels."""
+    """A reader of :mod:`xcrepro.tools.formats`, 12 labels."""
     show = {"truth": plain, "features": plain, "predictions": top_of}[kind]
     return lambda path: show(getattr(formats, f"read_{kind}")(path, name, n_labels=12))
 

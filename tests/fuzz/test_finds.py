@@ -21,17 +21,17 @@ from tests.fuzz import __main__ as fuzz
 from tests.fuzz import inputs, slow
 from tests.fuzz.doors import DOORS, Door, resealed, sealed
 from tests.refused import damaged, refused
-from xcrepro.core import calibrate, formats, propensity
+from xcrepro.core import calibrate, propensity
 from xcrepro.core.data import names, read, registry, splits, stream
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
 from xcrepro.repro import notebooks, recorded, recording
 from xcrepro.repro.inputs import download, parameters
 from xcrepro.repro.published.record import read_printed
 from xcrepro.repro.published.results import audit_results
-from xcrepro.tools import scale
+from xcrepro.tools import formats, scale
+from xcrepro.tools.formats.index import Index
 from xcrepro.tools.reports import report as reports
 
 DIGITS = b"1" * 400

@@ -14,10 +14,10 @@ from scipy import sparse
 
 from tests.rehearsal import __main__ as rehearsal
 from tests.rehearsal import catalogue, doors, standins
-from xcrepro.core import formats
 from xcrepro.core.data import load
 from xcrepro.core.data.read import read_sparse, read_xc
 from xcrepro.core.errors import XCError
+from xcrepro.tools import formats
 
 SOME = 2
 """Runs at each commit."""

@@ -16,8 +16,9 @@ from scipy import sparse
 import xcrepro
 from xcrepro import TopK, evaluate
 from xcrepro.__main__ import main
-from xcrepro.core import formats, propensity
+from xcrepro.core import propensity
 from xcrepro.core.metrics import METRICS, corrected_ece
+from xcrepro.tools import formats
 
 
 @pytest.fixture

@@ -17,9 +17,10 @@ from tests.refused import damaged
 from tests.rehearsal import standins
 from tests.repro.conftest import project as own_project
 from xcrepro.__main__ import main
-from xcrepro.core.data import fingerprints, load, registry
-from xcrepro.core.data.twin import twin
+from xcrepro.core.data import load, registry
+from xcrepro.models.twin import twin
 from xcrepro.repro import manifest, recorded, recording, reproduced, stamps
+from xcrepro.repro.inputs import fingerprints
 from xcrepro.tools import bundle
 
 ROOT = Path(__file__).resolve().parents[2]

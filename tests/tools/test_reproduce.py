@@ -16,10 +16,10 @@ import xcrepro as xc
 from tests.refused import damaged
 from tests.repro.conftest import project as own_project
 from xcrepro.__main__ import main
-from xcrepro.core.data import fingerprints, load, registry
+from xcrepro.core.data import load, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import children, manifest, recorded
-from xcrepro.repro.inputs import baselines
+from xcrepro.repro.inputs import baselines, fingerprints
 from xcrepro.repro.published import beside
 from xcrepro.tools import bundle, reproduce
 

@@ -1,9 +1,14 @@
-"""Baselines behind one small interface: ``fit(X, Y)``, ``predict(X, k) -> TopK``, ``save``/``load``, ``get_params``."""
+"""Baselines behind one small interface: ``fit(X, Y)``, ``predict(X, k) -> TopK``, ``save``/``load``, ``get_params``.
+
+Beside them :func:`xcrepro.twin`, the model that data are drawn from.
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
+
+from xcrepro.core import served
 
 if TYPE_CHECKING:
     from xcrepro.models.base import Model as Model
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
     from xcrepro.models.networks.two_towers import TwoTowers as TwoTowers
     from xcrepro.models.plt import PLT as PLT
     from xcrepro.models.popularity import Popularity as Popularity
+
+served.serve("xcrepro.core.data", "xcrepro.models.twin")
 
 # class -> the module of this package that holds it
 CLASSES = {

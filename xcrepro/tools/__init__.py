@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xcrepro.core import served
 
-_METRICS, _FORMATS = "xcrepro.core.metrics", "xcrepro.core.formats"
+_METRICS = "xcrepro.core.metrics"
 served.serve(_METRICS, "xcrepro.tools.judged")
 served.serve(_METRICS, "xcrepro.tools.confused", "Confused", "confused_labels")
 served.serve("xcrepro.core.decide", "xcrepro.tools.one_pass", "OnePass")
@@ -12,11 +12,8 @@ served.serve(_METRICS, "xcrepro.tools.gaps", "label_gaps")
 served.serve(_METRICS, "xcrepro.tools.overlap", "changed_labels", "overlap", "rank_biased_overlap")
 served.serve(_METRICS, "xcrepro.tools.sets", "ThresholdCurve", "aurc", "best_threshold", "conformal_threshold",
              "cross_fit_sets", "risk_coverage", "threshold_curve")  # fmt: skip
-for _format in (
-    "annif", "arff", "corpus", "dictionary", "fasttext", "lists", "mat", "npy", "parquet", "trec", "wide"
-):  # fmt: skip
-    served.serve(_FORMATS, f"xcrepro.tools.formats.{_format}")
 served.serve("xcrepro.core.data", "xcrepro.tools.filters")
 served.serve("xcrepro.core.data", "xcrepro.tools.filters", "make_filter", "read_texts", "write_filter")
 served.serve("xcrepro.repro.inputs", "xcrepro.tools.diagnose")
+served.serve("xcrepro.repro.inputs", "xcrepro.tools.formats")
 served.serve("xcrepro.repro.published", "xcrepro.tools.explain", "conclusion", "explain")

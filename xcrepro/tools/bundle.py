@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from xcrepro.core import paths
-from xcrepro.core.data import fingerprints, load, registry
+from xcrepro.core.data import load, registry
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import DataError, DataMissing, XCError
 from xcrepro.core.version import __version__
 from xcrepro.repro import certificate, closure, manifest, recorded, recording, same, stamps
+from xcrepro.repro.inputs import fingerprints
 
 ABOUT = "bundle.json"
 STAND_IN = "stand-in.txt"

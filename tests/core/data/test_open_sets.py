@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 import xcrepro as xc
+from maintenance import open_data
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.core.data import open_sets
@@ -63,8 +64,8 @@ def records(real_data) -> tuple[Path, Path]:
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules")
 def test_built_again_it_is_the_same(records, home, tmp_path, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["open_sets", "tib", *map(str, records), "--out", str(tmp_path)])
-    runpy.run_module("xcrepro.core.data.open_sets", run_name="__main__")
+    monkeypatch.setattr("sys.argv", ["open_data", "tib", *map(str, records), "--out", str(tmp_path)])
+    runpy.run_module("maintenance.open_data", run_name="__main__")
     assert unpacked(tmp_path) == unpacked(home)
     assert (tmp_path / open_sets.SUMS).read_bytes() == (home / open_sets.SUMS).read_bytes()
 
@@ -282,7 +283,7 @@ def test_headings_of_one_name_get_their_numbers(tmp_path):
     names, lines = tmp_path / "names.tsv", tmp_path / "records.jsonl"
     names.write_text("gnd\tname\n1\tcats\n2\tdogs\n3\tcats\n4114528-8\tXenondifluoride ion\n")
     lines.write_text('{"title": "a purring cat", "abstract": "", "subjects": ["3", "4114528-8"]}\n')
-    with gzip.open(open_sets.build("tib", lines, names, out=tmp_path / "out") / "label_names.txt.gz", "rt") as stream:
+    with gzip.open(open_data.build("tib", lines, names, out=tmp_path / "out") / "label_names.txt.gz", "rt") as stream:
         shown = stream.read().splitlines()
     assert shown == ["<1>\tcats (1)", "<2>\tdogs", "<3>\tcats (3)", "<4114528-8>\t4114528-8"]
 
@@ -292,13 +293,13 @@ def test_what_is_built_from_other_files_is_refused_by_line(tmp_path):
     names.write_text("gnd\tname\n1\tcats\n2\tdogs\n")
     lines.write_text('{"title": "a", "abstract": "", "subjects": ["1"]}\n{"title": "a", "subjects": ["1"]}\n')
     with damaged(lines, line=2, match="abstract"):
-        open_sets.build("tib", lines, names, out=tmp_path / "out")
+        open_data.build("tib", lines, names, out=tmp_path / "out")
     lines.write_text('{"title": "a", "abstract": "", "subjects": ["3"]}\n')
     with damaged(lines, line=1, match=r"KeyError\('3'\)"):
-        open_sets.build("tib", lines, names, out=tmp_path / "out")
+        open_data.build("tib", lines, names, out=tmp_path / "out")
     names.write_text("gnd\tname\n1\tcats\n1\tdogs\n")
     with damaged(names, line=3, match="once"):
-        open_sets.build("tib", lines, names, out=tmp_path / "out")
+        open_data.build("tib", lines, names, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -384,7 +385,7 @@ def source(real_data):
 @pytest.mark.parametrize("name", TEXTS)
 def test_texts_built_again_are_the_same(source, root, tmp_path, name):
     files, _ = source(name)
-    open_sets.build(name, *files, out=tmp_path / name)
+    open_data.build(name, *files, out=tmp_path / name)
     assert unpacked(tmp_path / name) == unpacked(root / "data" / name)
     assert (tmp_path / name / open_sets.SUMS).read_bytes() == (root / "data" / name / open_sets.SUMS).read_bytes()
 
@@ -550,16 +551,16 @@ def test_sources_of_texts_are_refused_by_line(tmp_path):
     file.write_text("__label__a __label__b How much salt?\nHow much pepper?\n")
     numbers.write_text("1\n2\n")
     with damaged(file, line=2):
-        open_sets.build("cooking", file, numbers, out=tmp_path / "out")
+        open_data.build("cooking", file, numbers, out=tmp_path / "out")
     file.write_text("__label__a How much salt?\n")
     with damaged(numbers):
-        open_sets.build("cooking", file, numbers, out=tmp_path / "out")
+        open_data.build("cooking", file, numbers, out=tmp_path / "out")
     books = tmp_path / "books.jsonl"
     books.write_text(
         '{"id": 1, "title": "a", "author": null, "headings": ["b"]}\n{"id": 2, "title": "a", "headings": 3}\n'
     )
     with damaged(books, line=2):
-        open_sets.build("gutenberg", books, out=tmp_path / "out")
+        open_data.build("gutenberg", books, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

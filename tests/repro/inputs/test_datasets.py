@@ -14,8 +14,8 @@ from tests.rehearsal import standins
 from xcrepro import twin, write_xc
 from xcrepro.core.data import load
 from xcrepro.core.data.dataset import Dataset
-from xcrepro.core.data.twin import Twin
 from xcrepro.core.errors import DataError, DataMissing
+from xcrepro.models.twin import Twin
 from xcrepro.repro.inputs import datasets, parameters
 from xcrepro.repro.published import table
 

@@ -18,8 +18,8 @@ from scipy import sparse
 import xcrepro as xc
 from docs import links
 from xcrepro.__main__ import main
-from xcrepro.core import formats
 from xcrepro.core.errors import ArgumentError, DataMissing
+from xcrepro.tools import formats
 from xcrepro.tools.course import board
 
 DEADLINE = "2030-01-31T18:00+00:00"

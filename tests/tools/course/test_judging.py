@@ -12,8 +12,8 @@ from scipy import sparse
 import xcrepro as xc
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.core import formats
 from xcrepro.core.errors import DataMissing
+from xcrepro.tools import formats
 from xcrepro.tools.course import board, judging
 
 K, CLASS = 5, [f"student {number}" for number in range(5)]

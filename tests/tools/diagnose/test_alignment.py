@@ -11,10 +11,10 @@ from scipy.stats import binom
 
 import xcrepro as xc
 from xcrepro import TopK, models
-from xcrepro.core import formats, propensity
+from xcrepro.core import propensity
 from xcrepro.core.data.read import read_labels, read_sparse
 from xcrepro.core.errors import ArgumentError
-from xcrepro.tools import diagnose
+from xcrepro.tools import diagnose, formats
 from xcrepro.tools.diagnose import alignment
 
 TWINS = {"bibtex": 0.2, "eurlex-4k": 0.05, "delicious": 0.1, "wiki10-31k": 0.02}

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from xcrepro import TopK
 from xcrepro.__main__ import main
-from xcrepro.core.data import fingerprints
+from xcrepro.repro.inputs import fingerprints
 from xcrepro.tools import diagnose
 
 

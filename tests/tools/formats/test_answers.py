@@ -13,7 +13,7 @@ import xcrepro as xc
 from tests.refused import damaged
 from xcrepro.__main__ import main
 from xcrepro.core.data.names import LabelNames
-from xcrepro.core.formats import reader
+from xcrepro.tools.formats import reader
 
 NAMES = ["Court building", "Bridge policy", "Glass", "Law", "Economics"]
 SAID = [*NAMES, "x", "y", "LAW", "bridge_policies"]

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from xcrepro import TopK, evaluate, write_xc
 from xcrepro.__main__ import main
-from xcrepro.core import formats
+from xcrepro.tools import formats
 
 
 @pytest.fixture

@@ -16,11 +16,11 @@ from scipy import sparse
 
 from tests.refused import damaged, refused
 from xcrepro import TopK
-from xcrepro.core import formats
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
-from xcrepro.core.formats import FORMATS, csv
-from xcrepro.core.formats.index import Index
+from xcrepro.tools import formats
+from xcrepro.tools.formats import FORMATS, csv
+from xcrepro.tools.formats.index import Index
 
 NAMES = LabelNames(
     tuple(f"label no. {label}" for label in range(7)), tuple(f"http://x.org/{label}" for label in range(7))

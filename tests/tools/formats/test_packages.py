@@ -15,8 +15,8 @@ import pytest
 from scipy import sparse
 
 from xcrepro import TopK, evaluate, write_xc
-from xcrepro.core import formats
 from xcrepro.core.data.names import LabelNames, read_label_names, write_label_names
+from xcrepro.tools import formats
 
 
 def package(name: str, installed_as: str):

@@ -1,4 +1,4 @@
-"""Data in and out: reading and writing XC files, datasets, the synthetic twin. Names load their module when first used."""
+"""Data in and out: reading and writing XC files, datasets. Names load their module when first used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from xcrepro.core.data import read as read
     from xcrepro.core.data import registry as registry
     from xcrepro.core.data import splits as splits
-    from xcrepro.core.data import twin as twin
     from xcrepro.core.data import write as write
     from xcrepro.core.data.read import read_jsonl_labels as read_jsonl_labels
     from xcrepro.core.data.read import read_labels as read_labels
@@ -34,7 +33,7 @@ _NAMES = {
     "stream": ("blocks",),
 }
 _WHERE = {name: f"xcrepro.core.data.{module}" for module, names in _NAMES.items() for name in names}
-_MODULES = ("dataset", "load", "read", "registry", "splits", "twin", "write")
+_MODULES = ("dataset", "load", "read", "registry", "splits", "write")
 
 
 def __getattr__(name: str):

@@ -204,14 +204,12 @@ def load(
 
 def _synthetic(name: str, given: dict, A: float | None, B: float | None) -> Dataset:
     """A twin at full scale, with what is asked of its propensities; refused with what only real data have."""
-    from xcrepro.core.data.twin import twin
-
     for argument, value in given.items():
         if value is not None:
             raise ArgumentError(
                 argument, "must be left out for synthetic data", value, f"real data are called {name!r}"
             )
-    ds = twin(name)
+    ds = served.find("xcrepro.core.data", "twin").twin(name)
     return dataclasses.replace(ds, A=ds.A if A is None else A, B=ds.B if B is None else B)
 
 

@@ -1,20 +1,14 @@
 """The open datasets of the repository: library records (``data/tib``), book titles (``gutenberg``), questions (``cooking``).
 
 :func:`xcrepro.load` reads them by name. What each is made from and how it may be used is in the README of its folder, whose
-files ``python -m xcrepro.core.data.open_sets NAME SOURCE... [--out FOLDER]`` builds again.
+files ``python -m maintenance.open_data NAME SOURCE... [--out FOLDER]`` builds again.
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import hashlib
-import json
-import os
 import re
-import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,27 +17,22 @@ from scipy.sparse import csr_matrix, hstack
 
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.dataset import Dataset, Split
-from xcrepro.core.data.lines import json_lines, shown, text_lines
+from xcrepro.core.data.lines import text_lines
 from xcrepro.core.data.names import read_label_names
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.registry import Entry
 from xcrepro.core.data.sources import open_source
 from xcrepro.core.data.tfidf import rarity, weighed
-from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.paths import committed, faults_named, write_together
+from xcrepro.core.paths import committed
 
 SUMS = "SHA256SUMS"
-WRONG_NAMES = ("4114528-8",)
-"""Headings of TIB whose English name is plainly wrong ("Xenondifluoride ion" on 107 records): shown by their number."""
 SHARES = {"train": 15, "validation": 1, "test": 4}
 """Of every 20 records that follow each other: so the first n records have nearly these shares too, in every random split."""
-TUTORIAL = 12_404
-"""Questions of Cooking on which the fastText tutorial trains, the first of the file; it tests on the rest."""
-_SPLITS, _SEED = 10, 2026
-_LETTERS = {"train": "r", "validation": "v", "test": "t"}
-_NOWHERE = "-"  # a record that a split leaves out
-_BLOCK = sum(SHARES.values())
+N_SPLITS, SEED = 10, 2026
+LETTERS = {"train": "r", "validation": "v", "test": "t"}
+NOWHERE = "-"  # a record that a split leaves out
+BLOCK = sum(SHARES.values())
 # Plain words: two letters or more of the Latin-1 alphabet, in lower case.
 _WORD_OR_END = re.compile(r"[a-zß-öø-ÿ]{2,}|\n")
 
@@ -70,7 +59,7 @@ class Home:
 
 HOMES = {
     "tib": Home("data/tib", "records", "headings"),
-    "gutenberg": Home("data/gutenberg", "titles", "headings", ("title", "author"), {"time": _SPLITS}),
+    "gutenberg": Home("data/gutenberg", "titles", "headings", ("title", "author"), {"time": N_SPLITS}),
     "cooking": Home("data/cooking", "questions", "tags", ("title",), {"tutorial": 0}),
 }
 NAMED = tuple(name for home in HOMES.values() for name in home.splits)
@@ -106,25 +95,25 @@ def load(
     n = (
         total
         if points is None
-        else whole_number("points", points, _BLOCK, total, f"it counts {home.what}, of all parts")
+        else whole_number("points", points, BLOCK, total, f"it counts {home.what}, of all parts")
     )
     # The records lie in random order, but for Cooking's, which lie as its tutorial splits them.
     which = (
-        np.sort(np.random.PCG64(_SEED).random_raw(total).argsort(kind="stable")[:n])
+        np.sort(np.random.PCG64(SEED).random_raw(total).argsort(kind="stable")[:n])
         if "tutorial" in home.splits
         else slice(n)
     )
     letters = np.array([line[column] for line in np.array(found.letters)[which]])
     numbers = None if found.numbers is None else found.numbers[which]
-    rows = {part: np.flatnonzero(letters == letter) for part, letter in _LETTERS.items()}
+    rows = {part: np.flatnonzero(letters == letter) for part, letter in LETTERS.items()}
     Y = found.Y[which]
     kept = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
     Y, texts = Y[:, kept], {name: values[which] for name, values in found.texts.items()}
     label_names = tuple(found.names[label] for label in kept.tolist())
     if home.texts:
         counts, all_words = _features(home, fields, texts)
-        words = _vocabulary(counts[rows["train"]], all_words, MIN_RECORDS[entry.name])
-        counts = _columns(counts, all_words, words)
+        words = vocabulary(counts[rows["train"]], all_words, MIN_RECORDS[entry.name])
+        counts = columns_of(counts, all_words, words)
     else:
         counts, words = found.counts, found.words
     rare = rarity(counts[rows["train"]])
@@ -144,7 +133,7 @@ def load(
         notes = (
             f"{n:,} random {home.what}; {dropped:,} of {len(found.names):,} {home.labels} are on none of them and left out",
         )
-    if left := (letters == _NOWHERE).sum():
+    if left := (letters == NOWHERE).sum():
         notes += (f"{left:,} {home.what} are left out: later issues of series that the training records begin",)
     if fields and fields != home.texts[:1]:
         notes += (f"features are words of {' and '.join(fields)}",)
@@ -157,7 +146,7 @@ def load(
         notes=notes,
         label_names=label_names,
         label_codes=tuple(found.codes[label] for label in kept.tolist()) if found.codes else (),
-        label_features=weighed(_columns(*_counted(label_names), words), rare),
+        label_features=weighed(columns_of(*counted(label_names), words), rare),
         words=words,
         train=parts["train"],
         test=parts["test"],
@@ -222,7 +211,7 @@ def _lines(path: Path) -> list[str]:
 
 def _features(home: Home, fields: tuple[str, ...], texts: Mapping[str, np.ndarray]) -> tuple[csr_matrix, list[str]]:
     """Counts of the words of a record's fields; those of another field than the first are called ``author:dickens``."""
-    counts, words = zip(*(_counted(texts[name]) for name in fields), strict=True)
+    counts, words = zip(*(counted(texts[name]) for name in fields), strict=True)
     named = [
         word if name == home.texts[0] else f"{name}:{word}"
         for name, own in zip(fields, words, strict=True)
@@ -231,7 +220,7 @@ def _features(home: Home, fields: tuple[str, ...], texts: Mapping[str, np.ndarra
     return hstack(counts, "csr"), named
 
 
-def _counted(texts: Iterable[str]) -> tuple[csr_matrix, list[str]]:
+def counted(texts: Iterable[str]) -> tuple[csr_matrix, list[str]]:
     """How often each word is in each text, and the words, in the order in which they come."""
     texts = [text.replace("\n", " ") for text in texts]
     ids = {"\n": 0}
@@ -242,14 +231,14 @@ def _counted(texts: Iterable[str]) -> tuple[csr_matrix, list[str]]:
     return csr_matrix((ones, (row[is_word], column[is_word] - 1)), (len(texts), len(ids) - 1)), [*ids][1:]
 
 
-def _vocabulary(counts: csr_matrix, words: Sequence[str], least: int) -> tuple[str, ...]:
+def vocabulary(counts: csr_matrix, words: Sequence[str], least: int) -> tuple[str, ...]:
     """The words of so many records at least, the most frequent first: small ids for what comes often."""
     within = np.bincount(counts.indices, minlength=len(words))
     chosen = sorted((-n, word) for word, n in zip(words, within.tolist(), strict=True) if n >= least)
     return tuple(word for _, word in chosen)
 
 
-def _columns(counts: csr_matrix, words: Sequence[str], wanted: Sequence[str]) -> csr_matrix:
+def columns_of(counts: csr_matrix, words: Sequence[str], wanted: Sequence[str]) -> csr_matrix:
     """The counts of the wanted words, in their order."""
     ids = {word: column for column, word in enumerate(wanted)}
     new, pairs = np.array([ids.get(word, -1) for word in words], np.int64), counts.tocoo()
@@ -275,168 +264,3 @@ def _whole_files(home: Home, folder: Path) -> dict[str, Path]:
         if found != (expected := f"SHA-256 {sums.get(name, f'none, {SUMS} does not have it')}"):
             raise DataError(path, found, f"{expected}, unpacked", do=again)
     return paths
-
-
-# ---------------------------------------------------------------- building
-
-
-def build_tib(room: Path, records: str | os.PathLike, subjects: str | os.PathLike) -> dict[str, bytes]:
-    """The files of TIB from records (JSON lines: title, abstract, subjects) and subjects (GND number, tab, name).
-
-    ``room`` is a folder for what is written on the way.
-    """
-    gnd = _subjects(subjects)
-    ids = {number: label for label, number in enumerate(gnd)}
-    found, pairs = [], []
-    for row, (line, text) in enumerate(text_lines(records)):
-        try:
-            record = json.loads(text)
-            found.append(f"{record['title']} {record['abstract']}")
-            pairs += [(row, ids[number]) for number in record["subjects"]]
-        except (ValueError, KeyError, TypeError) as error:
-            expected = "a JSON object with title, abstract, and subjects whose names are known"
-            raise DataError(records, f"{shown(text)} ({error!r})", expected, line=line) from None
-    counts, all_words = _counted(found)
-    words = _vocabulary(counts, all_words, MIN_RECORDS["tib"])
-    places = np.array(pairs, np.int64).reshape(-1, 2).T
-    Y = csr_matrix((np.ones(len(pairs), np.float32), (places[0], places[1])), (len(found), len(gnd)))
-    write_xc(room / "tib.txt", _columns(counts, all_words, words), Y)
-    plain = {"tib.txt": (room / "tib.txt").read_bytes()}
-    names = [f"<{number}>\t{name}" for number, name in zip(gnd, _shown_names(gnd), strict=True)]
-    letters = _random_letters(np.arange(len(found)))
-    return plain | _plain({"words.txt": words, "label_names.txt": names, "splits.txt": letters})
-
-
-def build_gutenberg(_room: Path, records: str | os.PathLike) -> dict[str, bytes]:
-    """The files of the catalogue of Project Gutenberg from JSON lines: id, title, author, headings and perhaps series.
-
-    The order of the records is drawn once, so that the first n are a random sample. Records of one series are on one side
-    of every split; in the split by time, where a series began among the training records its later issues are nowhere.
-    """
-    found = []
-    for line, record in json_lines(records):
-        try:
-            headings = [str(name) for name in record["headings"]]
-            texts = [" ".join(str(record[name] or "").split()) for name in ("title", "author")]
-            found.append((int(record["id"]), *texts, sorted({*headings}), record.get("series", "")))
-        except (KeyError, TypeError, ValueError) as error:
-            expected = "a JSON object with id, title, author and headings"
-            raise DataError(records, f"{shown(str(record))} ({error!r})", expected, line=line) from None
-    order = np.random.PCG64(_SEED).random_raw(len(found)).argsort(kind="stable")
-    found = [found[place] for place in order]
-    names = sorted({name for *_, headings, _ in found for name in headings})
-    ids = {name: label for label, name in enumerate(names)}
-    lines = [
-        "\t".join([",".join(str(ids[name]) for name in headings), str(number), title, author])
-        for number, title, author, headings, _ in found
-    ]
-    series = {name: place for place, name in enumerate(sorted({one[-1] for one in found if one[-1]}), len(found))}
-    unit = np.array([series.get(one[-1], row) for row, one in enumerate(found)])
-    by_time = _time_letters(np.array([one[0] for one in found]), unit)
-    letters = [random + time for random, time in zip(_random_letters(unit), by_time, strict=True)]
-    return _plain({"records.txt": lines, "label_names.txt": names, "splits.txt": letters})
-
-
-def build_cooking(_room: Path, questions: str | os.PathLike, numbers: str | os.PathLike) -> dict[str, bytes]:
-    """The files of Cooking from the fastText tutorial's questions and their numbers on the site, a line each."""
-    found = []
-    for line, text in text_lines(questions):
-        *tags, question = (
-            re.split(r"(?<=\S) (?!__label__)", text, maxsplit=1) if text.startswith("__label__") else (text,)
-        )
-        labels = sorted({tag.removeprefix("__label__") for tag in " ".join(tags).split()})
-        if not labels or not question.strip():
-            raise DataError(questions, shown(text), "tags as __label__sauce, a blank, and a question", line=line)
-        found.append((labels, " ".join(question.split())))
-    site = [text for _, text in text_lines(numbers)]
-    if len(site) != len(found):
-        raise DataError(numbers, f"{len(site)} numbers", f"one for each of {len(found)} questions")
-    names = sorted({name for labels, _ in found for name in labels})
-    ids = {name: label for label, name in enumerate(names)}
-    lines = [
-        "\t".join([",".join(str(ids[name]) for name in labels), number, question])
-        for (labels, question), number in zip(found, site, strict=True)
-    ]
-    random = _random_letters(np.arange(len(found)))
-    letters = [("r" if row < TUTORIAL else "t") + rest for row, rest in enumerate(random)]
-    return _plain({"records.txt": lines, "label_names.txt": names, "splits.txt": letters})
-
-
-BUILD: dict[str, Callable[..., dict[str, bytes]]] = {
-    "tib": build_tib,
-    "gutenberg": build_gutenberg,
-    "cooking": build_cooking,
-}
-
-
-def build(name: str, *sources: str | os.PathLike, out: str | os.PathLike | None = None) -> Path:
-    """Make an open dataset's files from its sources, all or none, in ``out`` or where they are committed."""
-    make = BUILD[one_of("name", name, BUILD)]
-    home = Path(out) if out is not None else committed(HOMES[name].folder)
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with faults_named(home), tempfile.TemporaryDirectory(prefix=f".{home.name}.", dir=home.parent) as room:
-        plain = make(Path(room), *sources)
-        sums = "".join(f"{hashlib.sha256(plain[file]).hexdigest()}  {file}\n" for file in HOMES[name].files)
-        packed = {home / f"{file}.gz": gzip.compress(plain[file], 9, mtime=0) for file in HOMES[name].files}
-        home.mkdir(exist_ok=True)
-        write_together({home / SUMS: sums.encode(), **packed})
-    return home
-
-
-def _plain(files: dict[str, Iterable[str]]) -> dict[str, bytes]:
-    return {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}
-
-
-def _subjects(path: str | os.PathLike) -> dict[str, str]:
-    """GND number -> English name, in the file's order."""
-    found: dict[str, str] = {}
-    for line, text in text_lines(path):
-        number, tab, name = text.partition("\t")
-        if not tab or not name or number in found:
-            raise DataError(path, shown(text), "a GND number, which comes once, a tab, a name", line=line)
-        found[number] = name
-    found.pop("gnd", None)
-    return found
-
-
-def _shown_names(gnd: dict[str, str]) -> list[str]:
-    """The names, with the number where two headings have one name, and the number alone where the name is wrong."""
-    often = Counter(gnd.values())
-    named = {number: f"{name} ({number})" if often[name] > 1 else name for number, name in gnd.items()}
-    return list((named | {number: number for number in WRONG_NAMES if number in named}).values())
-
-
-def _random_letters(unit: np.ndarray) -> list[str]:
-    """A line a record, a letter a split: r train, v validation, t test; drawn anew in every block of 20 records.
-
-    Records of one ``unit`` have one letter, that of the first of them.
-    """
-    n = len(unit)
-    draws = np.random.PCG64(_SEED).random_raw(_SPLITS * _BLOCK * -(-n // _BLOCK)).reshape(_SPLITS, -1, _BLOCK)
-    places = draws.argsort(axis=2, kind="stable").argsort(axis=2).reshape(_SPLITS, -1)[:, :n]
-    letters = np.repeat(list(_LETTERS.values()), list(SHARES.values()))[places]
-    _, first, which = np.unique(unit, return_index=True, return_inverse=True)
-    return ["".join(record) for record in letters[:, first[which]].T]
-
-
-def _time_letters(numbers: np.ndarray, unit: np.ndarray) -> list[str]:
-    """Train, validation and test in the order of the numbers; "-" for a later issue of a unit that began before its part."""
-    place = numbers.argsort(kind="stable").argsort(kind="stable")
-    ends = np.cumsum([*SHARES.values()])[:-1] * len(numbers) // _BLOCK
-    part = np.searchsorted(ends, place, side="right")
-    _, which = np.unique(unit, return_inverse=True)
-    began = np.full(which.max() + 1, len(SHARES))
-    np.minimum.at(began, which, part)
-    letters = np.array([*_LETTERS.values()])[part]
-    return np.where(part > began[which], _NOWHERE, letters).tolist()
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser("python -m xcrepro.core.data.open_sets")
-    parser.add_argument("name", choices=BUILD)
-    parser.add_argument(
-        "source", nargs="+", help="tib: RECORDS SUBJECTS; gutenberg: RECORDS; cooking: QUESTIONS NUMBERS"
-    )
-    parser.add_argument("--out", help="another folder than data/NAME")
-    chosen = parser.parse_args()
-    print(build(chosen.name, *chosen.source, out=chosen.out))

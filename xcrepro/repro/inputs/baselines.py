@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import models
-from xcrepro.core import formats, served
+from xcrepro.core import served
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.predictions import TopK, read_calibration_npz
@@ -172,11 +172,11 @@ def predicted(ds: Dataset, one: trained.Training, places: int = SHOWN) -> TopK:
 def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     """Saved predictions for the test points of a dataset, by file name without its ending; a folder gives all its files.
 
-    Any format of :mod:`xcrepro.core.formats` is read. Labels are ids, or names of the dataset's; rows are numbers from 0, or
+    Any format of :mod:`xcrepro.tools.formats` is read. Labels are ids, or names of the dataset's; rows are numbers from 0, or
     in order. A UserWarning names each sign that they do not belong to these test points
     (:func:`xcrepro.diagnose.check`).
     """
-    truth = as_truth(ds.test.Y)
+    truth, formats = as_truth(ds.test.Y), served.find("xcrepro.repro.inputs", "formats")
     return {
         name: _warned(file, _check_shape(file, _read(file, ds, truth, places), truth), ds)
         for name, file in formats.model_files(path).items()
@@ -184,6 +184,7 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
 
 
 def _read(file: Path, ds: Dataset, truth: Truth, places: int) -> TopK:
+    formats = served.find("xcrepro.repro.inputs", "formats")
     format = formats.detect(file)
     if format.name == "calibration":
         return _read_calibration(file, truth)

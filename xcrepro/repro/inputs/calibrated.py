@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from xcrepro.core import calibrate, formats
+from xcrepro.core import calibrate, served
 from xcrepro.core.data.dataset import Dataset, Split
-from xcrepro.core.data.twin import Twin, columns
 from xcrepro.core.metrics import calibration, compare
 from xcrepro.core.metrics.calibration import is_probability
 from xcrepro.core.metrics.significance import holm
 from xcrepro.core.predictions import TopK
+from xcrepro.models.twin import Twin, columns
 from xcrepro.repro.inputs import baselines
 
 MODELS = ("Popularity", "1-vs-All", "DiSMEC", "PLT", "FastXML", "PfastreXML", "Neural")
@@ -108,7 +108,7 @@ def describe_scores(tops: Tops, given: str = "") -> str:
 
 
 def _files(given: str) -> set[str]:
-    return set(formats.model_files(given)) if given else set()
+    return set(served.find("xcrepro.repro.inputs", "formats").model_files(given)) if given else set()
 
 
 def _near_probability(top: TopK) -> bool:

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from xcrepro.core.data import fingerprints, registry
+from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.load import home_of, load, require
-from xcrepro.core.data.twin import Twin, twin
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.models.twin import Twin, twin
+from xcrepro.repro.inputs import fingerprints
 from xcrepro.repro.published import doubted, record
 
 PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}

@@ -8,8 +8,8 @@ import numpy as np
 
 from xcrepro.core import arithmetic
 from xcrepro.core.data import registry
-from xcrepro.core.data.twin import expected_observed_counts
 from xcrepro.core.errors import ArgumentError
+from xcrepro.models.twin import expected_observed_counts
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from xcrepro.core import paths
 from xcrepro.core.data import registry
-from xcrepro.core.data.twin import Twin
+from xcrepro.models.twin import Twin
 from xcrepro.repro import record, recorded
 from xcrepro.repro.published.claims import CHECKS, SOURCES, claims, known
 

@@ -151,7 +151,7 @@ def _weights(arguments):
     """Inverse propensities and train counts, where train labels are given."""
     if arguments.train_truth is None:
         return None, None
-    from xcrepro.core import formats
+    from xcrepro.tools import formats
 
     train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
     return shared.weights(arguments, train)[:2]
@@ -159,7 +159,7 @@ def _weights(arguments):
 
 def _streams(arguments) -> bool:
     """Whether both files are of the forms that are read piece by piece, and nothing has to be looked up for them."""
-    from xcrepro.core import formats
+    from xcrepro.tools import formats
 
     asked = shared.taken(arguments, "labels", "rows", "n_labels", "truth_from", "from_format", "judged_only", "by_rank")
     if any(asked.values()):

@@ -83,7 +83,7 @@ def names_of(arguments) -> dict:
 def _formats():
     import pandas as pd
 
-    from xcrepro.core import formats
+    from xcrepro.tools import formats
 
     return pd.DataFrame(formats.table())
 

@@ -63,9 +63,8 @@ def _datasets():
 
 
 def _make_filter(arguments) -> int:
-    from xcrepro.core import formats
     from xcrepro.core.data.names import read_label_names
-    from xcrepro.tools import filters
+    from xcrepro.tools import filters, formats
 
     shared.refuse_existing("OUT", arguments.out, arguments.force)
     shape = None if arguments.truth is None else formats.read_truth(arguments.truth).shape
@@ -93,10 +92,11 @@ def _fetch(arguments) -> int:
 
 
 def _fingerprint(arguments) -> int:
-    from xcrepro.core.data import fingerprints, open_sets, registry
+    from xcrepro.core.data import open_sets, registry
     from xcrepro.core.data.load import count_splits, load
-    from xcrepro.core.formats import reader
+    from xcrepro.repro.inputs import fingerprints
     from xcrepro.tools import diagnose
+    from xcrepro.tools.formats import reader
 
     if arguments.record and not arguments.dataset:
         raise ArgumentError("--record", "goes with --dataset", "none")

@@ -85,9 +85,9 @@ def _texts(arguments, read):
 
 
 def _sample(arguments) -> int:
-    from xcrepro.core.formats.csv import without_formulas
     from xcrepro.core.paths import atomic_path
     from xcrepro.tools import judged
+    from xcrepro.tools.formats.csv import without_formulas
 
     if arguments.out.exists() != arguments.add:
         given = _filled(arguments.out) if arguments.out.exists() else f"{arguments.out}, which is not there"
@@ -146,7 +146,7 @@ def _lacking(sheet: Path, table, rows) -> tuple[bytes, object]:
 
 def _proxy(path: Path, read):
     """Cheap verdicts, by the rows and labels of what was read."""
-    from xcrepro.core import formats
+    from xcrepro.tools import formats
 
     names = read.label_names if read.label_names is not None and len(read.label_names) == read.truth.shape[1] else None
     about = {"n_labels": read.truth.shape[1], "label_names": names}

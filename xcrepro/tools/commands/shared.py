@@ -93,7 +93,7 @@ def add_match(sub) -> None:
 
 
 def reading(arguments) -> dict:
-    """What :func:`add_reading` was given, as :func:`xcrepro.core.formats.reader.read` takes it."""
+    """What :func:`add_reading` was given, as :func:`xcrepro.tools.formats.reader.read` takes it."""
     from xcrepro.core.data.names import read_label_names, read_row_ids
 
     return {
@@ -122,7 +122,7 @@ def read(arguments, files, k: int | None = None):
 
     A truth may be a dataset's name or folder.
     """
-    from xcrepro.core.formats import reader
+    from xcrepro.tools.formats import reader
 
     asked = {name: getattr(arguments, name, None) for name in ("split", "points")}
     ds = None if arguments.truth is None else reader.dataset_of(arguments.truth, arguments.truth_from, **asked)

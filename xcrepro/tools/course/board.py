@@ -26,21 +26,21 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from xcrepro.core import extras, formats, paths, propensity
+from xcrepro.core import extras, paths, propensity
 from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.data import registry
 from xcrepro.core.data.load import WORD_FILE, load
 from xcrepro.core.data.names import LabelNames, read_label_names, write_label_names
 from xcrepro.core.data.read import read_xc
-from xcrepro.core.data.twin import twin
 from xcrepro.core.data.write import write_sparse, write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.formats.csv import without_formulas
 from xcrepro.core.metrics.compare import compare
 from xcrepro.core.metrics.evaluate import evaluate
 from xcrepro.core.metrics.registry import METRICS
 from xcrepro.core.predictions import TopK
-from xcrepro.tools import diagnose
+from xcrepro.models.twin import twin
+from xcrepro.tools import diagnose, formats
+from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.judged import lines_of
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.grid import Cell, Grid

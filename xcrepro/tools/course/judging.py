@@ -23,11 +23,11 @@ from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.load import load
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.formats.csv import without_formulas
 from xcrepro.core.metrics.significance import t_reach
 from xcrepro.core.predictions import TopK
 from xcrepro.tools import judged
 from xcrepro.tools.course import board
+from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.grid import Cell, Grid
 

@@ -5,7 +5,7 @@ that are in both splits, labels that training has not seen and names that are in
 truth by its content, and ``recognise`` says of which dataset it is a split, or that it is a twin's, or nobody's.
 """
 
-from xcrepro.core.data.fingerprints import Recognised, fingerprint, recognise
+from xcrepro.repro.inputs.fingerprints import Recognised, fingerprint, recognise
 from xcrepro.tools.diagnose.alignment import Finding, check
 from xcrepro.tools.diagnose.counted import counted
 from xcrepro.tools.diagnose.split import first_look, of_dataset, over_seen

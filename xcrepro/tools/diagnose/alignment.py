@@ -26,12 +26,12 @@ import numpy as np
 import pandas as pd
 
 from xcrepro.core import distributions
-from xcrepro.core.data.fingerprints import recognise
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import registry
 from xcrepro.core.metrics.calibration import is_order
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
+from xcrepro.repro.inputs.fingerprints import recognise
 
 LEVEL = 1e-6
 """The chance that one comparison gives an alarm where there is nothing."""

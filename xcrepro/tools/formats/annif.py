@@ -2,7 +2,7 @@
 
 A line is ``<uri><TAB>label``, or the label alone; of a suggestion the score comes last. A document ``NAME.json`` has its
 ``subjects`` inside. Rows are the documents by name, and one without subjects has no labels. Annif's JSON lines are read as
-:mod:`xcrepro.core.formats.jsonl`.
+:mod:`xcrepro.tools.formats.jsonl`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import json_of, real, shown, text_lines
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.formats.entries import Entries, predicted, relevant
-from xcrepro.core.formats.index import Index
 from xcrepro.core.paths import filling
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, predicted, relevant
+from xcrepro.tools.formats.index import Index
 
 SUBJECTS, SUGGESTIONS = (".tsv", ".key", ".json"), (".annif",)
 

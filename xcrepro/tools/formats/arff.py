@@ -23,11 +23,11 @@ from xcrepro.core.data.names import LabelNames
 from xcrepro.core.data.parsing import FIRST_TOO_LARGE
 from xcrepro.core.data.sources import open_source
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.formats.entries import writing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.truth import as_truth
+from xcrepro.tools.formats.entries import writing
+from xcrepro.tools.formats.index import Index
 
 _WORD = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|(?:\\.|[^\s,{}'\"%\\])+"
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_WORD})\s+(.*)", re.IGNORECASE)

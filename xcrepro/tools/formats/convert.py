@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from xcrepro.core import formats
 from xcrepro.core.data.lines import shown
 from xcrepro.core.data.names import LabelNames, write_label_names
 from xcrepro.core.data.sources import require_file
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.formats.index import Index
+from xcrepro.tools import formats
+from xcrepro.tools.formats.index import Index
 
 
 class Converted(NamedTuple):
@@ -48,7 +48,7 @@ def convert(
     k : int, optional
         How many predictions to keep; None: all.
     label_names, row_ids
-        As for :class:`~xcrepro.core.formats.index.Index`.
+        As for :class:`~xcrepro.tools.formats.index.Index`.
     replace : bool
         Whether files that are there may be written over: the target and what is written beside it.
     **options

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import shown, text_lines
 from xcrepro.core.errors import DataError
-from xcrepro.core.formats.entries import Entries
-from xcrepro.core.formats.index import Index
+from xcrepro.tools.formats.entries import Entries
+from xcrepro.tools.formats.index import Index
 
 _LINE = re.compile(r"[^\t]*\t\s*((?:<[^<>\s]+>\s*)*)")
 

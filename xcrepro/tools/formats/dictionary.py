@@ -13,9 +13,9 @@ from scipy import sparse
 from xcrepro.core.data.lines import shown
 from xcrepro.core.data.sources import open_source
 from xcrepro.core.errors import DataError
-from xcrepro.core.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
+from xcrepro.tools.formats.index import Index
 
 _START = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{')
 

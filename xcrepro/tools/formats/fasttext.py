@@ -14,9 +14,9 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import real, shown, text_lines
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.formats.entries import Entries, predicted, relevant, writing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, predicted, relevant, writing
+from xcrepro.tools.formats.index import Index
 
 PREFIX = "__label__"
 _SCORED = re.compile(r"(\s*__label__\S+\s+[-+]?[\d.]\S*)+\s*")

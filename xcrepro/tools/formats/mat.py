@@ -12,11 +12,11 @@ from scipy import sparse
 
 from xcrepro.core.data.sources import require_file
 from xcrepro.core.errors import DataError
-from xcrepro.core.formats.entries import of_file, ranked
-from xcrepro.core.formats.index import Index
 from xcrepro.core.matrices import MAX_COLUMNS, checked_csr, checked_matrix
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
+from xcrepro.tools.formats.entries import of_file, ranked
+from xcrepro.tools.formats.index import Index
 
 # MAT-file level 5: the types of elements, and the classes of arrays, by their numbers in the format.
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}

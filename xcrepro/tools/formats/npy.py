@@ -9,12 +9,12 @@ from scipy import sparse
 
 from xcrepro.core.data.sources import in_known_types, npz_arrays, require_file
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.formats.entries import of_file, ranked
-from xcrepro.core.formats.index import Index
 from xcrepro.core.matrices import MAX_COLUMNS, checked_matrix, positives
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
+from xcrepro.tools.formats.entries import of_file, ranked
+from xcrepro.tools.formats.index import Index
 
 _MOST_EMPTY = 2**20  # rows of no columns
 _MOST = 2**30  # cells that are written; XC matrices are sparse for a reason

@@ -18,10 +18,10 @@ from xcrepro.core import extras
 from xcrepro.core.data.lines import shown
 from xcrepro.core.data.sources import require_file
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.formats.entries import Entries, predicted, relevant
-from xcrepro.core.formats.index import Index
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, predicted, relevant
+from xcrepro.tools.formats.index import Index
 
 _KNOWN = ("row", "label", "labels", "score", "scores", "relevance", "rank")
 

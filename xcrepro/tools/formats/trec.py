@@ -17,9 +17,9 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import real, shown, text_lines
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.formats.entries import Entries, predicted, relevant, writing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, predicted, relevant, writing
+from xcrepro.tools.formats.index import Index
 
 _RUN = re.compile(rb"\S+\s+(Q0\s+\S+\s+\S+\s+\S+|\S+\s+\S+\s+-?\d+\s+[-+\d.]\S*(?=\s+\S*[A-Za-z]))\s+\S+\s*")
 _QRELS = re.compile(rb"\S+\s+\S+\s+\S+\s+-?\d+\s*")

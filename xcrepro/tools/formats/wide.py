@@ -19,10 +19,10 @@ from scipy import sparse
 from xcrepro.core.data.lines import logical, real, shown, text_lines
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.errors import DataError
-from xcrepro.core.formats.entries import of_file, ranked
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
+from xcrepro.tools.formats.entries import of_file, ranked
+from xcrepro.tools.formats.index import Index
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE)
 _IDS = re.compile(r"|id|row|index|uid|\w+_id|doc(ument)?|file(name)?|image|unnamed: 0", re.IGNORECASE)

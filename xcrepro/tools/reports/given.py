@@ -13,16 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-from xcrepro.core import formats, propensity
+from xcrepro.core import propensity
 from xcrepro.core.arguments import real_number
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.names import read_label_names
 from xcrepro.core.errors import ArgumentError, DataError, DataWarning
-from xcrepro.core.formats import reader
 from xcrepro.core.metrics.calibration import is_probability
 from xcrepro.core.metrics.replicates import has_predictions
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
+from xcrepro.tools import formats
+from xcrepro.tools.formats import reader
 
 DEFAULT_A, DEFAULT_B = 0.55, 1.5
 """A and B of the propensity model where nothing else is known (jain16, section 5)."""

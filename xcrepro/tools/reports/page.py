@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from xcrepro.core.formats.csv import without_formulas
 from xcrepro.core.metrics.registry import METRICS
 from xcrepro.core.version import __version__
 from xcrepro.repro import figures
 from xcrepro.tools import diagnose
+from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.given import Given
 from xcrepro.tools.reports.grid import Grid, of_table

@@ -231,7 +231,7 @@ def report(
     out : path, optional
         The folder to save it in (:meth:`Report.save`, with ``force``); one that may not be written to is refused at once.
     **reading
-        How files are read, as :func:`xcrepro.core.formats.reader.read` takes it: ``row_ids``, ``n_labels``, ``truth_format``,
+        How files are read, as :func:`xcrepro.tools.formats.reader.read` takes it: ``row_ids``, ``n_labels``, ``truth_format``,
         ``predictions_format``, ``unknown``, ``match``, ``judged_only``, ``by_rank``, ``one_based``.
 
     Raises

@@ -12,9 +12,9 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from xcrepro.core import paths, propensity
 from xcrepro.core.data import registry
-from xcrepro.core.data.twin import Twin
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.truth import as_truth
+from xcrepro.models.twin import Twin
 from xcrepro.repro import figures, looks
 from xcrepro.repro.inputs import parameters
 

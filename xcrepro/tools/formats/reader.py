@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import formats
 from xcrepro.core.data.lines import shown
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
-from xcrepro.core.formats.index import Index
+from xcrepro.tools import formats
+from xcrepro.tools.formats.index import Index
 
 if TYPE_CHECKING:
     from xcrepro.core.data.dataset import Dataset
@@ -102,7 +102,7 @@ def read(
     truth_format, predictions_format : str, optional
         Names of :data:`xcrepro.formats.FORMATS`; None: by the content.
     label_names, row_ids, n_labels, unknown, match, by_rank, one_based
-        As for :class:`~xcrepro.core.formats.index.Index`. What only predictions have and no list of names, or a row has once
+        As for :class:`~xcrepro.tools.formats.index.Index`. What only predictions have and no list of names, or a row has once
         more, is counted as a miss under labels that all rows share, as few as there can be, so that averages over labels
         hardly know of them.
     judged_only : bool

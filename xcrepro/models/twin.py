@@ -22,7 +22,7 @@ from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.data.registry import Entry, TwinShape
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.kernels import twin as kernels
+from xcrepro.models.kernels import twin as kernels
 
 _TOPIC_WORDS = 60
 _LABEL_WORDS = 10

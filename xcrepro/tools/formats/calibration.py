@@ -6,8 +6,8 @@ import os
 
 from scipy import sparse
 
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK, read_calibration_npz
+from xcrepro.tools.formats.index import Index
 
 
 def sniff_npz(arrays: set[str]) -> bool:

@@ -10,9 +10,9 @@ import re
 
 from xcrepro.core.data.lines import real, shown, text_lines
 from xcrepro.core.errors import DataError
-from xcrepro.core.formats.entries import Entries, predicted, writing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, predicted, writing
+from xcrepro.tools.formats.index import Index
 
 
 def sniff(name: str, head: bytes) -> bool:

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.refused import refused
 from xcrepro.core.data import registry
-from xcrepro.core.data import twin as module
-from xcrepro.core.data.twin import expected_observed_counts, twin
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.kernels import twin as kernels
+from xcrepro.models import twin as module
+from xcrepro.models.kernels import twin as kernels
+from xcrepro.models.twin import expected_observed_counts, twin
 from xcrepro.repro import notebooks
 from xcrepro.repro.inputs.twin_statistics import statistics
 
@@ -372,7 +372,7 @@ def test_label_features_tell_the_label():
 
 _DIGEST = """
 import hashlib
-from xcrepro.core.data.twin import expected_observed_counts, twin
+from xcrepro.models.twin import expected_observed_counts, twin
 tw = twin("eurlex-4k", scale=0.2, seed=3)
 digest = hashlib.sha256()
 for split in (tw.train, tw.test):

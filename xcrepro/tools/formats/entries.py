@@ -18,10 +18,10 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import shown
 from xcrepro.core.errors import ArgumentError, DataError, DataWarning
-from xcrepro.core.formats.index import Index
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
+from xcrepro.tools.formats.index import Index
 
 MATRICES = ("Y", "X", "matrix", "scores", "ids")
 """The arguments that a file's content goes to, as errors call them."""

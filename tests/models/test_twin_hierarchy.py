@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.core.data.test_twin import assert_calibrated
+from tests.models.test_twin import assert_calibrated
 from tests.refused import damaged
 from xcrepro.core import propensity, threads
-from xcrepro.core.data import twin as module
-from xcrepro.core.data.twin import twin
-from xcrepro.core.kernels import twin as kernels
+from xcrepro.models import twin as module
+from xcrepro.models.kernels import twin as kernels
+from xcrepro.models.twin import twin
 
 
 @pytest.fixture(scope="module")

@@ -25,9 +25,9 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import json_lines, shown
 from xcrepro.core.errors import DataError
-from xcrepro.core.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
+from xcrepro.tools.formats.index import Index
 
 _ROW_KEYS = ("row", "uid", "id", "document_id")
 _TRUTH_KEYS = ("labels", "target_ind", "subjects")

@@ -9,11 +9,11 @@ from scipy import sparse
 from xcrepro.core.data import read, write
 from xcrepro.core.data.sources import npz_arrays
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.formats.entries import of_file, ranked
-from xcrepro.core.formats.index import Index
 from xcrepro.core.matrices import csr_from_arrays
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
+from xcrepro.tools.formats.entries import of_file, ranked
+from xcrepro.tools.formats.index import Index
 
 
 def sniff_npz(arrays: set[str]) -> bool:

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import xcrepro as xc
-from xcrepro.core.data import fingerprints, registry
+from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.data.read import read_labels
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.truth import as_truth
-from xcrepro.repro.inputs import datasets
+from xcrepro.repro.inputs import datasets, fingerprints
 from xcrepro.tools import diagnose
 
 
@@ -147,7 +147,7 @@ def test_a_twin_is_named_as_one(twin):
 
 
 def test_twins_on_record_are_those_that_are_drawn():
-    """The smallest, or with LONG=1 all: ``python -m xcrepro.core.data.fingerprints`` writes them anew."""
+    """The smallest, or with LONG=1 all: ``python -m xcrepro.repro.inputs.fingerprints`` writes them anew."""
     most = fingerprints.MOST_POINTS if os.environ.get("LONG") else 500
     with fingerprints.TWINS.open(newline="", encoding="utf-8") as file:
         kept = [fingerprints.KnownTwin(**line) for line in csv.DictReader(file)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.index import Index
 
 
 def sniff_npz(arrays: set[str]) -> bool:

@@ -20,16 +20,16 @@ from scipy.sparse import csr_matrix
 from xcrepro.core.arguments import one_of
 from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset
-from xcrepro.core.data.twin import Twin, twin
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.kernels import random
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.truth import Truth, as_truth
+from xcrepro.models.twin import Twin, twin
 
 TABLE = Path(registry.__file__).parent / "catalogue" / "fingerprints.csv"
 PARTS = ("train", "test", "all")
 TWINS = Path(registry.__file__).parent / "catalogue" / "twins.csv"
-"""Fingerprints of twins; ``python -m xcrepro.core.data.fingerprints`` writes them anew, in some minutes."""
+"""Fingerprints of twins; ``python -m xcrepro.repro.inputs.fingerprints`` writes them anew, in some minutes."""
 SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 """Scales of the twins on record."""
 MOST_POINTS = 20_000

@@ -15,9 +15,9 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import logical, real, shown, text_lines
 from xcrepro.core.errors import DataError
-from xcrepro.core.formats.entries import Entries, predicted, relevant, writing
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats.entries import Entries, predicted, relevant, writing
+from xcrepro.tools.formats.index import Index
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,10 @@ import re
 from scipy import sparse
 
 from xcrepro.core.data import read, write
-from xcrepro.core.formats.entries import of_file, ranked
-from xcrepro.core.formats.index import Index
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
+from xcrepro.tools.formats.entries import of_file, ranked
+from xcrepro.tools.formats.index import Index
 
 
 def sniff(name: str, head: bytes) -> bool:
@@ -90,6 +90,6 @@ def write_features(path: str | os.PathLike, X, index: Index) -> None:
 
 
 def _head(path: str | os.PathLike) -> bytes:
-    from xcrepro.core.formats import head_of
+    from xcrepro.tools.formats import head_of
 
     return head_of(path)

@@ -1,0 +1,207 @@
+"""Builds the files of the open datasets from their sources: ``python -m maintenance.open_data NAME SOURCE... [--out FOLDER]``.
+
+What each is made from is in the README of its folder; :mod:`xcrepro.core.data.open_sets` reads what is made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from xcrepro.core.arguments import one_of
+from xcrepro.core.data.lines import json_lines, shown, text_lines
+from xcrepro.core.data.open_sets import (
+    BLOCK,
+    HOMES,
+    LETTERS,
+    MIN_RECORDS,
+    N_SPLITS,
+    NOWHERE,
+    SEED,
+    SHARES,
+    SUMS,
+    columns_of,
+    counted,
+    vocabulary,
+)
+from xcrepro.core.data.write import write_xc
+from xcrepro.core.errors import DataError
+from xcrepro.core.paths import committed, faults_named, write_together
+
+WRONG_NAMES = ("4114528-8",)
+"""Headings of TIB whose English name is plainly wrong ("Xenondifluoride ion" on 107 records): shown by their number."""
+TUTORIAL = 12_404
+"""Questions of Cooking on which the fastText tutorial trains, the first of the file; it tests on the rest."""
+
+
+def build_tib(room: Path, records: str | os.PathLike, subjects: str | os.PathLike) -> dict[str, bytes]:
+    """The files of TIB from records (JSON lines: title, abstract, subjects) and subjects (GND number, tab, name).
+
+    ``room`` is a folder for what is written on the way.
+    """
+    gnd = _subjects(subjects)
+    ids = {number: label for label, number in enumerate(gnd)}
+    found, pairs = [], []
+    for row, (line, text) in enumerate(text_lines(records)):
+        try:
+            record = json.loads(text)
+            found.append(f"{record['title']} {record['abstract']}")
+            pairs += [(row, ids[number]) for number in record["subjects"]]
+        except (ValueError, KeyError, TypeError) as error:
+            expected = "a JSON object with title, abstract, and subjects whose names are known"
+            raise DataError(records, f"{shown(text)} ({error!r})", expected, line=line) from None
+    counts, all_words = counted(found)
+    words = vocabulary(counts, all_words, MIN_RECORDS["tib"])
+    places = np.array(pairs, np.int64).reshape(-1, 2).T
+    Y = csr_matrix((np.ones(len(pairs), np.float32), (places[0], places[1])), (len(found), len(gnd)))
+    write_xc(room / "tib.txt", columns_of(counts, all_words, words), Y)
+    plain = {"tib.txt": (room / "tib.txt").read_bytes()}
+    names = [f"<{number}>\t{name}" for number, name in zip(gnd, _shown_names(gnd), strict=True)]
+    letters = _random_letters(np.arange(len(found)))
+    return plain | _plain({"words.txt": words, "label_names.txt": names, "splits.txt": letters})
+
+
+def build_gutenberg(_room: Path, records: str | os.PathLike) -> dict[str, bytes]:
+    """The files of the catalogue of Project Gutenberg from JSON lines: id, title, author, headings and perhaps series.
+
+    The order of the records is drawn once, so that the first n are a random sample. Records of one series are on one side
+    of every split; in the split by time, where a series began among the training records its later issues are nowhere.
+    """
+    found = []
+    for line, record in json_lines(records):
+        try:
+            headings = [str(name) for name in record["headings"]]
+            texts = [" ".join(str(record[name] or "").split()) for name in ("title", "author")]
+            found.append((int(record["id"]), *texts, sorted({*headings}), record.get("series", "")))
+        except (KeyError, TypeError, ValueError) as error:
+            expected = "a JSON object with id, title, author and headings"
+            raise DataError(records, f"{shown(str(record))} ({error!r})", expected, line=line) from None
+    order = np.random.PCG64(SEED).random_raw(len(found)).argsort(kind="stable")
+    found = [found[place] for place in order]
+    names = sorted({name for *_, headings, _ in found for name in headings})
+    ids = {name: label for label, name in enumerate(names)}
+    lines = [
+        "\t".join([",".join(str(ids[name]) for name in headings), str(number), title, author])
+        for number, title, author, headings, _ in found
+    ]
+    series = {name: place for place, name in enumerate(sorted({one[-1] for one in found if one[-1]}), len(found))}
+    unit = np.array([series.get(one[-1], row) for row, one in enumerate(found)])
+    by_time = _time_letters(np.array([one[0] for one in found]), unit)
+    letters = [random + time for random, time in zip(_random_letters(unit), by_time, strict=True)]
+    return _plain({"records.txt": lines, "label_names.txt": names, "splits.txt": letters})
+
+
+def build_cooking(_room: Path, questions: str | os.PathLike, numbers: str | os.PathLike) -> dict[str, bytes]:
+    """The files of Cooking from the fastText tutorial's questions and their numbers on the site, a line each."""
+    found = []
+    for line, text in text_lines(questions):
+        *tags, question = (
+            re.split(r"(?<=\S) (?!__label__)", text, maxsplit=1) if text.startswith("__label__") else (text,)
+        )
+        labels = sorted({tag.removeprefix("__label__") for tag in " ".join(tags).split()})
+        if not labels or not question.strip():
+            raise DataError(questions, shown(text), "tags as __label__sauce, a blank, and a question", line=line)
+        found.append((labels, " ".join(question.split())))
+    site = [text for _, text in text_lines(numbers)]
+    if len(site) != len(found):
+        raise DataError(numbers, f"{len(site)} numbers", f"one for each of {len(found)} questions")
+    names = sorted({name for labels, _ in found for name in labels})
+    ids = {name: label for label, name in enumerate(names)}
+    lines = [
+        "\t".join([",".join(str(ids[name]) for name in labels), number, question])
+        for (labels, question), number in zip(found, site, strict=True)
+    ]
+    random = _random_letters(np.arange(len(found)))
+    letters = [("r" if row < TUTORIAL else "t") + rest for row, rest in enumerate(random)]
+    return _plain({"records.txt": lines, "label_names.txt": names, "splits.txt": letters})
+
+
+BUILD: dict[str, Callable[..., dict[str, bytes]]] = {
+    "tib": build_tib,
+    "gutenberg": build_gutenberg,
+    "cooking": build_cooking,
+}
+
+
+def build(name: str, *sources: str | os.PathLike, out: str | os.PathLike | None = None) -> Path:
+    """Make an open dataset's files from its sources, all or none, in ``out`` or where they are committed."""
+    make = BUILD[one_of("name", name, BUILD)]
+    home = Path(out) if out is not None else committed(HOMES[name].folder)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with faults_named(home), tempfile.TemporaryDirectory(prefix=f".{home.name}.", dir=home.parent) as room:
+        plain = make(Path(room), *sources)
+        sums = "".join(f"{hashlib.sha256(plain[file]).hexdigest()}  {file}\n" for file in HOMES[name].files)
+        packed = {home / f"{file}.gz": gzip.compress(plain[file], 9, mtime=0) for file in HOMES[name].files}
+        home.mkdir(exist_ok=True)
+        write_together({home / SUMS: sums.encode(), **packed})
+    return home
+
+
+def _plain(files: dict[str, Iterable[str]]) -> dict[str, bytes]:
+    return {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}
+
+
+def _subjects(path: str | os.PathLike) -> dict[str, str]:
+    """GND number -> English name, in the file's order."""
+    found: dict[str, str] = {}
+    for line, text in text_lines(path):
+        number, tab, name = text.partition("\t")
+        if not tab or not name or number in found:
+            raise DataError(path, shown(text), "a GND number, which comes once, a tab, a name", line=line)
+        found[number] = name
+    found.pop("gnd", None)
+    return found
+
+
+def _shown_names(gnd: dict[str, str]) -> list[str]:
+    """The names, with the number where two headings have one name, and the number alone where the name is wrong."""
+    often = Counter(gnd.values())
+    named = {number: f"{name} ({number})" if often[name] > 1 else name for number, name in gnd.items()}
+    return list((named | {number: number for number in WRONG_NAMES if number in named}).values())
+
+
+def _random_letters(unit: np.ndarray) -> list[str]:
+    """A line a record, a letter a split: r train, v validation, t test; drawn anew in every block of 20 records.
+
+    Records of one ``unit`` have one letter, that of the first of them.
+    """
+    n = len(unit)
+    draws = np.random.PCG64(SEED).random_raw(N_SPLITS * BLOCK * -(-n // BLOCK)).reshape(N_SPLITS, -1, BLOCK)
+    places = draws.argsort(axis=2, kind="stable").argsort(axis=2).reshape(N_SPLITS, -1)[:, :n]
+    letters = np.repeat(list(LETTERS.values()), list(SHARES.values()))[places]
+    _, first, which = np.unique(unit, return_index=True, return_inverse=True)
+    return ["".join(record) for record in letters[:, first[which]].T]
+
+
+def _time_letters(numbers: np.ndarray, unit: np.ndarray) -> list[str]:
+    """Train, validation and test in the order of the numbers; "-" for a later issue of a unit that began before its part."""
+    place = numbers.argsort(kind="stable").argsort(kind="stable")
+    ends = np.cumsum([*SHARES.values()])[:-1] * len(numbers) // BLOCK
+    part = np.searchsorted(ends, place, side="right")
+    _, which = np.unique(unit, return_inverse=True)
+    began = np.full(which.max() + 1, len(SHARES))
+    np.minimum.at(began, which, part)
+    letters = np.array([*LETTERS.values()])[part]
+    return np.where(part > began[which], NOWHERE, letters).tolist()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser("python -m maintenance.open_data")
+    parser.add_argument("name", choices=BUILD)
+    parser.add_argument(
+        "source", nargs="+", help="tib: RECORDS SUBJECTS; gutenberg: RECORDS; cooking: QUESTIONS NUMBERS"
+    )
+    parser.add_argument("--out", help="another folder than data/NAME")
+    chosen = parser.parse_args()
+    print(build(chosen.name, *chosen.source, out=chosen.out))
