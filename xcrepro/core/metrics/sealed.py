@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -56,3 +59,34 @@ def sealed(header: dict[str, object], arrays: dict[str, np.ndarray]) -> dict[str
 
 def digest(array: np.ndarray | None) -> str | None:
     return None if array is None else hashlib.sha256(array.tobytes()).hexdigest()[:16]
+
+
+def of_folds(folds: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays of a State's folds, by fold and name."""
+    return {f"{name}.{part}": array for name, fold in folds.items() for part, array in fold.arrays().items()}
+
+
+def check_samples(header: dict, arrays: dict[str, np.ndarray]) -> None:
+    """ValueError unless the sums of so many samples are there: they are made before they are read."""
+    if header["samples"] and header["n_labels"] is not None and len(arrays["drawn.n_rows"]) != header["samples"]:
+        raise ValueError(f"sums of {len(arrays['drawn.n_rows'])} samples, {header['samples']} in its header")
+
+
+def restored(folds_of: Callable[[int], dict[str, Any]], header: dict, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The folds whose arrays these are, from empty ones of so many labels; ValueError where they cannot be."""
+    folds = folds_of(header["n_labels"])
+    for name, fold in folds.items():
+        fold.restore({key.partition(".")[2]: array for key, array in arrays.items() if key.partition(".")[0] == name})
+        if name in ("rows", "labels") and fold.n_rows != header["n_rows"]:
+            raise ValueError(f"{name} of {fold.n_rows} rows, {header['n_rows']} in its header")
+    return folds
+
+
+@contextlib.contextmanager
+def no_state(path: str | os.PathLike) -> Iterator[None]:
+    """DataError for whatever goes wrong when a State is made of a file's content."""
+    try:
+        yield
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError, MemoryError) as error:
+        found = f"a state that cannot be ({error})"
+        raise DataError(path, found, "what State.save writes", do="Make it again") from error
