@@ -377,9 +377,9 @@ INTERCHANGE = {"scores": [[0.9, 0.1]], "prediction_ids": [[1, 0]], "true_positiv
 @pytest.mark.parametrize(
     ("base", "change", "found"),
     [
-        (SAVED, {"n_labels": np.int64(2**62)}, "n_labels array(4611686018427387904)"),
-        (SAVED, {"n_labels": np.array([3, 3])}, "n_labels array([3, 3])"),
-        (SAVED, {"n_labels": np.float64(3)}, "n_labels array(3.)"),
+        (SAVED, {"n_labels": np.int64(2**62)}, "n_labels 4611686018427387904"),
+        (SAVED, {"n_labels": np.array([3, 3])}, "n_labels [3, 3]"),
+        (SAVED, {"n_labels": np.float64(3)}, "n_labels 3.0"),
         (SAVED, {"n_labels": np.int64(2)}, "ids: 2 at row 1, place 0"),
         (SAVED, {"ids": np.array([[1.0, 0.0], [2.0, -1.0]])}, "ids: shape (2, 2), dtype float64"),
         (SAVED, {"ids": np.array([[1, 1], [2, -1]])}, "ids: [1, 1] in row 0"),
@@ -387,7 +387,7 @@ INTERCHANGE = {"scores": [[0.9, 0.1]], "prediction_ids": [[1, 0]], "true_positiv
         (SAVED, {"ids": np.array([1, 0])}, "ids: shape (2,), dtype int64"),
         (SAVED, {"scores": np.array([[0.9, np.nan], [0.2, -np.inf]])}, "NaN as score at row 0, place 1"),
         (SAVED, {"ids": [[0]], "scores": np.array([[np.nan]])}, "NaN as score at row 0, place 0"),
-        (SAVED, {"ids": [[1, 0]], "scores": [[0.1, 0.9]]}, "scores that do not fall along each row"),
+        (SAVED, {"ids": [[1, 0]], "scores": [[0.1, 0.9]]}, "score 0.9 at row 0, place 1, above the one before it"),
         (SAVED, {"scores": np.array([[b"9", b"5"], [b"2", b"1"]])}, "scores of shape (2, 2) and dtype |S1"),
         (SAVED, {"scores": np.array([[0.9, 0.5], [0.2, 0.1]])}, "score 0.1 for label -1 at row 1, place 1"),
         (SAVED, {"scores": np.array([[0.9, -np.inf], [0.2, -np.inf]])}, "score -inf for label 0 at row 0, place 1"),

@@ -410,7 +410,7 @@ class TopK:
         if {"ids", "steps", "n_labels"} <= set(stored):
             stored = _unpacked(path, stored)
         if {"ids", "scores", "n_labels"} <= set(stored):
-            top = _read_saved(path, stored)
+            top = read_saved(path, stored)
         elif "prediction_ids" in stored:
             top = cls.from_calibration_npz(path)
         else:
@@ -522,11 +522,11 @@ class TopK:
         ]
 
 
-def _read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
+def read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
     """What :meth:`TopK.save` wrote, or an error that names the file."""
     n_labels, scores = stored["n_labels"], stored["scores"]
     if n_labels.shape != () or n_labels.dtype.kind not in "iu" or not 1 <= int(n_labels) <= MAX_LABELS:
-        found = f"n_labels {n_labels!r}" if n_labels.size < 10 else f"n_labels of shape {n_labels.shape}"
+        found = f"n_labels {n_labels.tolist()}" if n_labels.size < 10 else f"n_labels of shape {n_labels.shape}"
         raise DataError(path, found, f"one whole number from 1 to {MAX_LABELS:,}")
     top = _from_ids(path, stored["ids"], None, int(n_labels))
     if scores.shape != top.ids.shape or scores.dtype.kind != "f":
@@ -543,8 +543,10 @@ def _read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
         found = f"score {scores[row, place]} for label {top.ids[row, place]} at row {row}, place {place}"
         raise DataError(path, found, "minus infinity where the label is -1, and nowhere else")
     # The stored order stands: it was made from scores that may have been finer than float32.
-    if not (scores[:, 1:] <= scores[:, :-1]).all():
-        raise DataError(path, "scores that do not fall along each row", "what TopK.save wrote")
+    if not (falls := scores[:, 1:] <= scores[:, :-1]).all():
+        row, place = np.argwhere(~falls)[0]
+        found = f"score {scores[row, place + 1]} at row {row}, place {place + 1}, above the one before it"
+        raise DataError(path, found, "scores that fall along each row")
     return TopK(top.ids, rounded, top.n_labels)
 
 

@@ -11,43 +11,20 @@
      metric  k  value
 0         P  1   0.50
 1  coverage  2   0.75
-
-Names load their module when first used.
 """
 
-from __future__ import annotations
+from xcrepro.tools.scale.blocks import block_paths, read_block, write_block
+from xcrepro.tools.scale.fold import BlocksFailed
+from xcrepro.tools.scale.metrics import evaluate, state
+from xcrepro.tools.scale.writing import predict_blocks, write_blocks
 
-import importlib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from xcrepro.tools.scale.blocks import block_paths as block_paths
-    from xcrepro.tools.scale.blocks import read_block as read_block
-    from xcrepro.tools.scale.blocks import write_block as write_block
-    from xcrepro.tools.scale.fold import BlocksFailed as BlocksFailed
-    from xcrepro.tools.scale.metrics import evaluate as evaluate
-    from xcrepro.tools.scale.metrics import state as state
-    from xcrepro.tools.scale.writing import predict_blocks as predict_blocks
-    from xcrepro.tools.scale.writing import write_blocks as write_blocks
-
-_WHERE = {
-    "evaluate": "metrics",
-    "state": "metrics",
-    "BlocksFailed": "fold",
-    "block_paths": "blocks",
-    "read_block": "blocks",
-    "write_block": "blocks",
-    "write_blocks": "writing",
-    "predict_blocks": "writing",
-}
-__all__ = sorted(_WHERE)
-
-
-def __getattr__(name: str):
-    if name in _WHERE:
-        return getattr(importlib.import_module(f"xcrepro.tools.scale.{_WHERE[name]}"), name)
-    raise AttributeError(f"module 'xcrepro.scale' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE})
+__all__ = [
+    "BlocksFailed",
+    "block_paths",
+    "evaluate",
+    "predict_blocks",
+    "read_block",
+    "state",
+    "write_block",
+    "write_blocks",
+]

@@ -1,5 +1,5 @@
-"""A block of rows in an ``.npz`` of its own: truth as CSR offsets and labels, ranked ids and scores, L, and the number of the
-block's first row among all rows, -1 where it is not known."""
+"""A block of rows in an ``.npz`` of its own: what :meth:`TopK.save` writes, truth as CSR offsets and labels, and the number of
+the block's first row among all rows, -1 where it is not known."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.sources import npz_arrays
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.folds.rows import check_n_relevant
-from xcrepro.core.matrices import MAX_COLUMNS, csr_from_arrays
+from xcrepro.core.matrices import csr_from_arrays
 from xcrepro.core.paths import atomic_path
-from xcrepro.core.predictions import TopK, check_pair
+from xcrepro.core.predictions import TopK, check_pair, read_calibration_npz, read_saved
 from xcrepro.core.truth import as_truth
 
 FORMAT = "xcrepro block 1"
@@ -91,27 +91,22 @@ def read_block(path: str | os.PathLike) -> Rows:
     _check_name(path)
     arrays = npz_arrays(path)
     if "prediction_ids" in arrays:
-        from xcrepro.core.predictions import read_calibration_npz
-
         top, Y = read_calibration_npz(path)
         return Rows(Y, top)
     if missing := [name for name in _ARRAYS if name not in arrays]:
         do = "write_block, write_blocks and `xcrepro write-blocks` make them"
         raise DataError(path, f"arrays {sorted(arrays)}", f"those of a block, also {', '.join(missing)}", do=do)
-    n_labels, first_row = (_number(path, arrays, name) for name in ("n_labels", "first_row"))
-    if not 1 <= n_labels <= MAX_COLUMNS or not -1 <= first_row < 2**63:
-        raise DataError(path, f"n_labels {n_labels}, first_row {first_row}", f"1 to {MAX_COLUMNS}, and -1 to 2^63 - 1")
-    ids, scores = arrays["ids"], arrays["scores"]
-    if ids.ndim != 2 or ids.dtype.kind not in "iu" or scores.shape != ids.shape or scores.dtype.kind != "f":
-        found = f"ids {ids.dtype} {ids.shape}, scores {scores.dtype} {scores.shape}"
-        raise DataError(path, found, "two arrays (rows, places) of one shape, whole numbers and floats")
-    indptr, indices = arrays["truth_indptr"], arrays["truth_indices"]
-    parts = {"indptr": indptr, "indices": indices, "data": np.ones(indices.shape, np.float32)}
-    Y = csr_from_arrays(path, {"format": np.array("csr"), "shape": np.array([len(ids), n_labels]), **parts})
+    top, first_row = read_saved(path, arrays), arrays["first_row"]
+    if first_row.shape != () or first_row.dtype.kind not in "iu" or not -1 <= int(first_row) < 2**63:
+        found = f"first_row {first_row}" if first_row.shape == () else f"first_row of shape {first_row.shape}"
+        raise DataError(path, found, "one whole number from 0, or -1 where it is not known")
+    indices = arrays["truth_indices"]
+    parts = {"indptr": arrays["truth_indptr"], "indices": indices, "data": np.ones(indices.shape, np.float32)}
+    Y = csr_from_arrays(path, {"format": np.array("csr"), "shape": np.array([len(top), top.n_labels]), **parts})
     n_relevant = arrays.get("n_relevant")
     if n_relevant is not None:
-        n_relevant = _complete(path, n_relevant, len(ids))
-    return Rows(Y, _top(path, ids, scores, n_labels), None if first_row < 0 else first_row, n_relevant)
+        n_relevant = _complete(path, n_relevant, len(top))
+    return Rows(Y, top, None if first_row < 0 else int(first_row), n_relevant)
 
 
 def _complete(path: Path, n_relevant: np.ndarray, n_rows: int) -> np.ndarray:
@@ -123,41 +118,6 @@ def _complete(path: Path, n_relevant: np.ndarray, n_rows: int) -> np.ndarray:
         return check_n_relevant(n_relevant, n_rows)
     except ArgumentError as error:
         raise DataError(path, f"n_relevant: {error.got}", f"n_relevant, which {error.rule}") from None
-
-
-def _number(path: Path, arrays: dict[str, np.ndarray], name: str) -> int:
-    array = np.asarray(arrays[name])
-    if array.shape != () or array.dtype.kind not in "iu":
-        raise DataError(path, f"{name} of shape {array.shape} and dtype {array.dtype}", "one whole number")
-    return int(array)
-
-
-def _top(path: Path, ids: np.ndarray, scores: np.ndarray, n_labels: int) -> TopK:
-    """The ranking as it stands in the file; kernels trust it from here on."""
-    try:
-        top = TopK.from_ids(ids, n_labels=n_labels)
-    except ArgumentError as error:
-        raise DataError(path, f"ids: {error.got}", f"ids that {error.rule}") from None
-    # As everywhere, what float32 cannot hold is infinite; some bits of a NaN, refused below, warn when they are cast.
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = np.ascontiguousarray(scores, np.float32)
-    for found, expected, wrong in (
-        ("NaN", "a number", np.isnan(scores)),
-        ("a score", "minus infinity where the label is -1, and nowhere else", (scores == -np.inf) != (top.ids < 0)),
-        ("a score", "scores that fall along each row", _rises(scores)),
-    ):
-        if wrong.any():
-            row, place = np.argwhere(wrong)[0]
-            where = f"{found} ({scores[row, place]}) at row {row}, place {place}, label {top.ids[row, place]}"
-            raise DataError(path, where, expected)
-    return TopK(top.ids, scores, n_labels)
-
-
-def _rises(scores: np.ndarray) -> np.ndarray:
-    """Which scores stand above the one before them in the row."""
-    rises = np.zeros(scores.shape, bool)
-    np.greater(scores[:, 1:], scores[:, :-1], out=rises[:, 1:])
-    return rises
 
 
 def write_block(path: str | os.PathLike, Y, top: TopK, first_row: int | None = None, n_relevant=None) -> Path:

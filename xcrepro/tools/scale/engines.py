@@ -46,7 +46,7 @@ def _added(folding: Folding, sources: Iterable[Source], told: Callable) -> tuple
     part, failures = folding.part(), {}
     for source in sources:
         try:
-            folding.add(part, source)
+            part.merge(folding.of(source))
         except BlocksFailed as error:
             failures |= error.failures
             if folding.resume is None:
@@ -66,7 +66,7 @@ def _on_dask(client, folding: Folding, sources: list[Source], told: Callable) ->
         """A block for each place that has none, in order: what was read is merged before more is."""
         while waiting and len(blocks) < max(cluster.places(client), 1):
             source = waiting.popleft()
-            future = cluster.submit(client, _add, about, source)
+            future = cluster.submit(client, _of, about, source)
             blocks[future] = source
             running.add(future)
 
@@ -88,12 +88,12 @@ def _on_dask(client, folding: Folding, sources: list[Source], told: Callable) ->
     return folding.part() if whole is None or failures else whole.result(), failures
 
 
-def _add(folding: Folding, source: Source) -> Part:
+def _of(folding: Folding, source: Source) -> Part:
     """A task: a block's sum. Kernels take as many threads as the worker has, where nobody has said how many."""
     from distributed import get_worker
 
     os.environ.setdefault("XCREPRO_THREADS", str(get_worker().state.nthreads))
-    return folding.add(folding.part(), source)
+    return folding.of(source)
 
 
 def _merge(folding: Folding, first: Part, second: Part) -> Part:

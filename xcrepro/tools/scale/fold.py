@@ -103,41 +103,35 @@ def sources(blocks, allow_repeats: bool, resume: bool) -> list[Source]:
 
 @dataclass
 class Part:
-    """What a worker has added up so far, and (first row, last row and one, name) of the blocks whose rows are numbered."""
+    """A State of some blocks, and (first row, last row and one, name) of each; of a block without numbers (0, 0, name)."""
 
     state: State
     rows: list[tuple[int, int, str]] = field(default_factory=list)
 
     def merge(self, other: Part) -> Part:
-        """Take the other's rows, too."""
+        """Take the other's blocks, too; it stays as it is, and so does this where rows come twice."""
         try:
             self.state.merge(other.state)
         except ArgumentError as error:
-            raise BlocksFailed(self._twice(other.rows) or {"blocks": str(error)}) from None
+            raise BlocksFailed(self._twice(other) or {other.rows[0][2]: str(error)}) from None
         self.rows += other.rows
         return self
 
-    def check_rows(self, first: int, last: int, name: str) -> None:
-        """Refuse a block of rows that another had."""
-        if twice := self._twice([(first, last, name)]):
-            raise BlocksFailed(twice)
-
-    def _twice(self, others: list[tuple[int, int, str]]) -> dict[str, str]:
-        found = {}
-        for low, high, name in others:
-            for first, last, before in sorted(self.rows):
-                if first < high and low < last:
-                    do = "leave one out, or say allow_repeats=True (--allow-repeats)"
-                    rows = f"rows {max(low, first)} to {min(high, last) - 1}"
-                    found.setdefault(
-                        name, f"{name}: found {rows}, which {before} has too, expected each row once. {do}"
-                    )
-        return found
+    def _twice(self, other: Part) -> dict[str, str]:
+        """Which blocks have rows that another has."""
+        do = "leave one out, or say allow_repeats=True (--allow-repeats)"
+        return {
+            name: f"{name}: found rows {max(low, first)} to {min(high, last) - 1}, which {before} has too, "
+            f"expected each row once. {do}"
+            for low, high, name in other.rows
+            for first, last, before in sorted(self.rows, reverse=True)
+            if first < high and low < last
+        }
 
 
 @dataclass
 class Folding:
-    """How blocks become one State: what every worker needs to know, with the folder of the blocks' States (``resume``)."""
+    """How a block becomes a State: what every worker needs to know, with the folder of the blocks' States (``resume``)."""
 
     empty: State
     resume: str | None = None
@@ -147,45 +141,21 @@ class Folding:
         """Nothing added up yet."""
         return Part(self.empty.empty())
 
-    def add(self, part: Part, source: Source) -> Part:
-        """Add a block; the part is as it was where that fails."""
-        failure = {}
+    def of(self, source: Source) -> Part:
+        """A block's State, kept or made; BlocksFailed where it cannot be."""
         try:
-            self._add(part, source)
-        except BlocksFailed as error:
-            failure = error.failures
+            stored = self._stored(source)
+            state = None if stored is None else self._kept(stored)
+            if state is None:
+                rows = source.read()
+                state = self.empty.empty().update(rows.Y, rows.top, rows.first_row, rows.n_relevant)
+                if stored is not None:
+                    state.save(stored, weights=False, compress=False)
         except XCError as error:
-            failure = {source.name: str(error)}
+            raise BlocksFailed({source.name: str(error)}) from None
         except Exception as error:  # a reader of the caller's own may raise anything
-            failure = {source.name: f"{type(error).__name__}: {error}"}
-        if failure:
-            raise BlocksFailed(failure)
-        return part
-
-    def _add(self, part: Part, source: Source) -> None:
-        stored = self._stored(source)
-        state = None if stored is None else self._kept(stored)
-        if state is not None:
-            ranges = state.row_ranges
-            self._check(part, ranges, source.name)
-            part.state.merge(state)
-        else:
-            rows = source.read()
-            first = rows.first_row
-            ranges = [] if first is None else [(first, first + len(rows.top))]
-            self._check(part, ranges, source.name)
-            to = part.state if stored is None else self.empty.empty()
-            to.update(rows.Y, rows.top, rows.first_row, rows.n_relevant)
-            del rows  # what is read is not held beside two states
-            if stored is not None:
-                to.save(stored, weights=False, compress=False)
-                part.state.merge(to)
-        part.rows += [(low, high, source.name) for low, high in ranges]
-
-    def _check(self, part: Part, ranges: list[tuple[int, int]], name: str) -> None:
-        if not self.allow_repeats:
-            for low, high in ranges:
-                part.check_rows(low, high, name)
+            raise BlocksFailed({source.name: f"{type(error).__name__}: {error}"}) from None
+        return Part(state, [(low, high, source.name) for low, high in state.row_ranges or [(0, 0)]])
 
     def _stored(self, source: Source) -> Path | None:
         """Where the block's State is kept: under the block's name, and all that its numbers depend on."""
