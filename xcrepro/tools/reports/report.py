@@ -17,15 +17,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from xcrepro.core import extras, paths
-from xcrepro.core.arguments import cut_offs, one_of, real_number, whole_number
+from xcrepro.core.arguments import one_of
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
-from xcrepro.tools.reports import compute, html
-from xcrepro.tools.reports.given import Given, collect
+from xcrepro.tools.reports import html
+from xcrepro.tools.reports.asked import OPTIONS, Asked
+from xcrepro.tools.reports.given import collect
 from xcrepro.tools.reports.page import FILE, FORMAT, Said
 
 NOTEBOOK = "notebooks/kit/your_predictions.ipynb"
@@ -144,31 +145,11 @@ def report(
     truth,
     predictions,
     *,
-    train_truth=None,
-    A: float | None = None,
-    B: float | None = None,
-    ks: Sequence[int] = (1, 3, 5),
-    title: str = "",
-    label_names: str | os.PathLike | Sequence[str] = (),
-    texts: str | os.PathLike | Sequence[str] = (),
-    exclude: str | os.PathLike | tuple[np.ndarray, np.ndarray] | None = None,
-    split: int | None = None,
-    points: int | None = None,
-    others: Sequence[str | os.PathLike | Report] = (),
-    price: bool = True,
-    calibrator: str = "isotonic",
-    metrics: Sequence[str] = (),
-    per_point: Sequence[str] = (),
-    samples: int | None = None,
-    seed: int = 0,
-    confidence: float = 0.95,
-    code: bool = False,
-    warnings: Sequence[object] = (),
-    command: str = "",
-    progress: bool = False,
     out: str | os.PathLike | None = None,
     force: bool = False,
-    **reading: object,
+    code: bool = False,
+    progress: bool = False,
+    **options: Any,
 ) -> Report:
     """Everything there is to measure of one or several models on one truth: the notebook ``kit/your_predictions``, run on it.
 
@@ -183,56 +164,59 @@ def report(
     predictions
         Model -> :class:`xcrepro.TopK`; one TopK; or a path or several: a file, or a folder with a file a model. ``NAME.seed0``,
         ``NAME.seed1``, ... are runs of one model.
-    train_truth
-        Training labels, of a truth that is no dataset: a matrix or a file. Without them there are no propensity-scored metrics
-        and no bins of train frequency.
-    A, B : float, optional
-        Of the propensity model; by default the dataset's, else 0.55 and 1.5.
-    ks : int or sequence of int
-        The cut-offs; the largest is that of the detailed parts.
-    title : str
-        By default what the data are called.
-    label_names : sequence of str
-        Of all L labels, or a file of them; by default the dataset's.
-    texts : sequence of str
-        Of all test points, or a file with a line for each: an id, a title, whatever a reader knows a point by; by default the
-        dataset's, such as Gutenberg's titles.
-    exclude : tuple of (rows, labels), optional
-        Pairs that may not be predicted, or a filter file, for files of score matrices (:meth:`TopK.load`).
-    split, points : int, optional
-        Of a dataset given by its name (:func:`xcrepro.load`).
-    others : sequence of path or Report
-        Reports of the same models on other datasets: adds ranks over all of them.
-    price : bool
-        Whether to choose labels for coverage as well; it goes through the points one by one, once a beta and model.
-    calibrator : {"isotonic", "platt", "beta"}
-        What "after" is calibrated by, cross-fitted over the test points. With few points isotonic regression says 0 or 1 where
-        it met only misses or only hits, which can raise NLL.
-    metrics : sequence of str
-        What the models are compared in, as :func:`xcrepro.compare` takes it; all comparisons are corrected together. By default
-        P at the first k, and at the last P, nDCG, PSP, macro-F1 and coverage.
-    per_point : sequence of str
-        Metrics that are means over points, such as ``"nDCG"``: ``csv/points.csv`` gets their values at the last k.
-    samples : int, optional
-        Of the bootstrap, and ten times the partitions of all other intervals, 20 or more; by default 1,000, for more than
-        20,000 points 200.
-    seed : int
-        Of all that is drawn.
-    confidence : float
-        Of the intervals, between 0 and 1.
-    code : bool
-        Whether the page has the notebook's code, folded.
-    warnings : sequence
-        Doubts about the input, shown at the head: texts, or what has a ``message``.
-    command : str
-        What made it, shown at its foot.
-    progress : bool
-        Say on stderr what is being done.
     out : path, optional
         The folder to save it in (:meth:`Report.save`, with ``force``); one that may not be written to is refused at once.
-    **reading
-        How files are read, as :func:`xcrepro.tools.formats.reader.read` takes it: ``row_ids``, ``n_labels``, ``truth_format``,
-        ``predictions_format``, ``unknown``, ``match``, ``judged_only``, ``by_rank``, ``one_based``.
+    code : bool
+        Whether the page has the notebook's code, folded.
+    progress : bool
+        Say on stderr what is being done.
+    **options
+        Of the input, of what is measured, and of what stands beside it:
+
+        train_truth
+            Training labels, of a truth that is no dataset: a matrix or a file. Without them there are no propensity-scored
+            metrics and no bins of train frequency.
+        A, B : float, optional
+            Of the propensity model; by default the dataset's, else 0.55 and 1.5.
+        ks : int or sequence of int
+            The cut-offs; the largest is that of the detailed parts.
+        title : str
+            By default what the data are called.
+        label_names : sequence of str
+            Of all L labels, or a file of them; by default the dataset's.
+        texts : sequence of str
+            Of all test points, or a file with a line for each: an id, a title, whatever a reader knows a point by; by default
+            the dataset's, such as Gutenberg's titles.
+        exclude : tuple of (rows, labels), optional
+            Pairs that may not be predicted, or a filter file, for files of score matrices (:meth:`TopK.load`).
+        split, points : int, optional
+            Of a dataset given by its name (:func:`xcrepro.load`).
+        others : sequence of path or Report
+            Reports of the same models on other datasets: adds ranks over all of them.
+        price : bool
+            Whether to choose labels for coverage as well; it goes through the points one by one, once a beta and model.
+        calibrator : {"isotonic", "platt", "beta"}
+            What "after" is calibrated by, cross-fitted over the test points. With few points isotonic regression says 0 or 1
+            where it met only misses or only hits, which can raise NLL.
+        metrics : sequence of str
+            What the models are compared in, as :func:`xcrepro.compare` takes it; all comparisons are corrected together. By
+            default P at the first k, and at the last P, nDCG, PSP, macro-F1 and coverage.
+        per_point : sequence of str
+            Metrics that are means over points, such as ``"nDCG"``: ``csv/points.csv`` gets their values at the last k.
+        samples : int, optional
+            Of the bootstrap, and ten times the partitions of all other intervals, 20 or more; by default 1,000, for more than
+            20,000 points 200.
+        seed : int
+            Of all that is drawn.
+        confidence : float
+            Of the intervals, between 0 and 1.
+        warnings : sequence
+            Doubts about the input, shown at the head: texts, or what has a ``message``.
+        command : str
+            What made it, shown at its foot.
+
+        And how files are read, as :func:`xcrepro.tools.formats.reader.read` takes it: ``row_ids``, ``n_labels``,
+        ``truth_format``, ``predictions_format``, ``unknown``, ``match``, ``judged_only``, ``by_rank``, ``one_based``.
 
     Raises
     ------
@@ -256,54 +240,24 @@ def report(
         if importlib.util.find_spec(library) is None:
             raise extras.missing(library)
     started = time.perf_counter()
-    given = collect(
-        truth, predictions, train_truth=train_truth, A=A, B=B, title=title, label_names=label_names, texts=texts,
-        exclude=exclude, split=split, points=points, **reading,
-    )  # fmt: skip
-    values = {
-        "ks": _cut_offs(ks, given),
-        "seed": whole_number("seed", seed),
-        "confidence": real_number("confidence", confidence, above=0, below=1),
-        "calibrator": one_of("calibrator", calibrator, list(compute.CALIBRATORS)),
-        "samples": samples if samples is None else whole_number("samples", samples, 20),
-        "metrics": [metrics] if isinstance(metrics, str) else list(metrics),
-        "per_point": [one_of("per_point", name, compute.over_points()) for name in per_point],
-        "price": bool(price),
-        "command": command,
-        "models": [],
-    }
-    compute.compared(given, values["ks"], values["metrics"])
+    reading = {name: value for name, value in options.items() if name not in OPTIONS}
+    given = collect(truth, predictions, **reading)
+    others = [(one.title, one.frame()) if isinstance(one, Report) else read(one) for one in options.get("others", ())]
+    asked = Asked(given, **{name: options[name] for name in options.keys() & OPTIONS} | {"others": others})
     if out is not None:
         check_target(out, given.digest(), force)
     # What leads to the same run where the reader has files; what is in memory is only handed over.
-    asked = {"truth": truth, "train_truth": train_truth, "labels": label_names, "texts": texts, "exclude": exclude}
-    values |= {name: _path(value) for name, value in asked.items() if isinstance(value, str | os.PathLike)}
-    handed = {
-        "given": given,
-        "others": [(one.title, one.frame()) if isinstance(one, Report) else read(one) for one in others],
-        "doubts": [str(getattr(one, "message", one)) for one in warnings],
-    }
-    if handed["others"]:
-        wanted = compute.compared(given, values["ks"], values["metrics"])
-        rows = [(model, *one, 0.0) for model in given.models for one in wanted]
-        own = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
-        compute.ranks_over({given.title: own}, handed["others"], wanted)  # refuses what cannot be ranked together
+    files = {"truth": truth, "labels": options.get("label_names")}
+    files |= {name: options.get(name) for name in ("train_truth", "texts", "exclude")}
+    named = {name: _path(value) for name, value in files.items() if isinstance(value, str | os.PathLike)}
     if progress:
         print(f"running {NOTEBOOK} on {given.origin}: {', '.join(given.models)}", file=sys.stderr, flush=True)
-    made = _run(values, handed, code)
+    made = _run(asked, named, code)
     if progress:
         print(f"{time.perf_counter() - started:.1f} s", file=sys.stderr, flush=True)
     if out is not None:
         made.save(out, force)
     return made
-
-
-def _cut_offs(ks, given: Given) -> list[int]:
-    ks = sorted(cut_offs(ks).tolist())
-    for model, k in ((model, top.k) for model, runs in given.runs.items() for top in runs.values()):
-        if k < ks[-1]:
-            raise ArgumentError("ks", f"must not exceed the {k} places that {model!r} holds", ks[-1])
-    return ks
 
 
 def _path(value: str | os.PathLike) -> str:
@@ -312,15 +266,16 @@ def _path(value: str | os.PathLike) -> str:
     return str(path.resolve()) if path.exists() else str(value)
 
 
-def _run(values: Mapping[str, object], handed: Mapping[str, object], code: bool) -> Report:
-    """The notebook, run with these parameters on what is handed over, and its page."""
+def _run(asked: Asked, files: Mapping[str, str], code: bool) -> Report:
+    """The notebook, run on what is asked, and its page; ``files`` are parameters that say where it came from."""
     import nbformat
 
     with tempfile.TemporaryDirectory(prefix="xcrepro-report-") as place:
         home, out = Path(place), Path(place) / "out"
         out.mkdir()
-        (home / "handed").write_bytes(pickle.dumps(dict(handed)))
-        notebook = execute({**values, "out": str(out), "handed": str(home / "handed")}, home)
+        (home / "handed").write_bytes(pickle.dumps(asked))
+        values = asked.parameters | {"models": [], **files, "out": str(out), "handed": str(home / "handed")}
+        notebook = execute(values, home)
         about = json.loads((out / FILE).read_text(encoding="utf-8"))
         about["warnings"] += said_of_missing(notebook)
         (out / FILE).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,76 @@
+"""What a report is asked for: one object, which :func:`xcrepro.report` makes and its notebook is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import pandas as pd
+
+from xcrepro.core.arguments import cut_offs, one_of, real_number, whole_number
+from xcrepro.core.errors import ArgumentError
+from xcrepro.tools.reports import compute
+from xcrepro.tools.reports.given import Given
+
+_LITERALS = ("ks", "seed", "confidence", "calibrator", "samples", "metrics", "per_point", "price", "command")
+"""What the notebook has a parameter for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What to measure of what is given, and what to say beside it: the options of :func:`xcrepro.report`, checked.
+
+    ``others`` are titles and metrics of reports on other data, ``warnings`` texts.
+    """
+
+    given: Given
+    ks: Sequence[int] = (1, 3, 5)
+    metrics: Sequence[str] = ()
+    per_point: Sequence[str] = ()
+    calibrator: str = "isotonic"
+    price: bool = True
+    samples: int | None = None
+    seed: int = 0
+    confidence: float = 0.95
+    others: Sequence[tuple[str, pd.DataFrame]] = ()
+    warnings: Sequence[object] = ()
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        metrics = [self.metrics] if isinstance(self.metrics, str) else list(self.metrics)
+        checked = {
+            "ks": _cut_offs(self.ks, self.given),
+            "metrics": metrics,
+            "per_point": [one_of("per_point", name, compute.over_points()) for name in self.per_point],
+            "calibrator": one_of("calibrator", self.calibrator, list(compute.CALIBRATORS)),
+            "price": bool(self.price),
+            "samples": None if self.samples is None else whole_number("samples", self.samples, 20),
+            "seed": whole_number("seed", self.seed),
+            "confidence": real_number("confidence", self.confidence, above=0, below=1),
+            "others": list(self.others),
+            "warnings": [str(getattr(one, "message", one)) for one in self.warnings],
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        wanted = compute.compared(self.given, self.ks, self.metrics)
+        if self.others:
+            rows = [(model, *one, 0.0) for model in self.given.models for one in wanted]
+            own = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
+            compute.ranks_over({self.given.title: own}, self.others, wanted)  # refuses what cannot be ranked together
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The notebook's parameters, literals all."""
+        return {name: getattr(self, name) for name in _LITERALS}
+
+
+OPTIONS = frozenset(one.name for one in fields(Asked)) - {"given"}
+"""The options of :func:`xcrepro.report` that are not about how the input is read."""
+
+
+def _cut_offs(ks, given: Given) -> list[int]:
+    ks = sorted(cut_offs(ks).tolist())
+    for model, k in ((model, top.k) for model, runs in given.runs.items() for top in runs.values()):
+        if k < ks[-1]:
+            raise ArgumentError("ks", f"must not exceed the {k} places that {model!r} holds", ks[-1])
+    return ks
