@@ -70,7 +70,6 @@ NO_NUMBER = {
     "metrics.BrierParts": _HOLDS,
     "metrics.CorrectedECE": _HOLDS,
     "metrics.Counts": _HOLDS,
-    "metrics.Interval": _HOLDS,
     "metrics.SharedErrorsWarning": "a warning",
     "metrics.TTest": _HOLDS,
     "metrics.METRICS": "each metric counts by itself",
@@ -338,9 +337,6 @@ CASES: dict[str, Callable[[Data], object]] = {
     "metrics.compare": lambda d: metrics.compare(
         d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], samples=40,
         inverse_propensity=d.weights,
-    ),
-    "metrics.confidence_intervals": lambda d: metrics.confidence_intervals(
-        d.Y, d.ours, metrics=["P", "PSP", "macro-F1", "coverage", "ECE"], samples=40, inverse_propensity=d.weights
     ),
     "metrics.paired_bootstrap": lambda d: metrics.paired_bootstrap(
         d.Y, d.ours, d.theirs, metrics=["P", "nDCG", "macro-F1", "ECE"], samples=40, correction="holm"

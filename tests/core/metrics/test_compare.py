@@ -71,14 +71,15 @@ def test_every_metric_of_the_registry_has_its_value_and_an_error(small):
         assert still <= {"pairs", "macro-F1 (0)", "F (printed)", "ECE under", "ECE max"}, still
 
 
-def test_the_ends_are_those_of_confidence_intervals(small):
+def test_the_ends_are_those_of_paired_bootstrap(small):
     how = {"metrics": MIXED, "samples": 60, "seed": 3, **small.about}
     found = xc.evaluate(small.Y, small.bad, interval=0.8, **how)
-    given = m.confidence_intervals(small.Y, small.bad, confidence=0.8, **how)
+    given = m.paired_bootstrap(small.Y, small.bad, small.good, confidence=0.8, **how)
     for row, one in zip(found.itertuples(), given, strict=True):
-        assert (row.metric, row.k, row.value, row.low, row.high) == (one.metric, one.k, one.value, one.low, one.high)
+        mine = (one.metric, one.k, one.ours, one.ours_low, one.ours_high)
+        assert (row.metric, row.k, row.value, row.low, row.high) == mine
         if one.method == "halves":
-            assert row.stderr * stats.norm.ppf(0.9) == pytest.approx(one.high - one.value, rel=1e-9)
+            assert row.stderr * stats.norm.ppf(0.9) == pytest.approx(one.ours_high - one.ours, rel=1e-9)
 
 
 def test_errors_of_sums_over_rows_are_the_bootstraps_by_hand(small):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -295,7 +294,6 @@ def test_each_sample_is_what_copying_the_drawn_rows_gives(twin):
     names = [*registry.names("rows", "labels"), *CALIBRATION]
     how = {"inverse_propensity": w, "n_relevant": full, "confidence": 0.8, "method": "bootstrap"}
     got = m.paired_bootstrap(Y, good, bad, (5, 1), metrics=names, samples=20, seed=4, **how)
-    single = m.confidence_intervals(Y, bad, (5, 1), metrics=names, samples=20, seed=4, **how)
     assert [(one.metric, one.k) for one in got] == [(name, k) for name in names for k in (5, 1)]
 
     def all_values(which):
@@ -314,9 +312,7 @@ def test_each_sample_is_what_copying_the_drawn_rows_gives(twin):
     theirs = np.quantile(drawn[:, 1], [0.1, 0.9], axis=0).T
     for i, one in enumerate(got):
         assert (one.baseline_low, one.baseline_high) == pytest.approx(tuple(theirs[i]), rel=1e-9, abs=1e-12), one
-        assert one.method == single[i].method == "bootstrap"
-        assert (single[i].metric, single[i].k, single[i].value) == (one.metric, one.k, one.baseline)
-        assert (single[i].low, single[i].high) == (one.baseline_low, one.baseline_high)
+        assert one.method == "bootstrap"
         assert (one.ours, one.baseline) == pytest.approx(tuple(here[:, i]), rel=1e-9, abs=1e-12), one
         assert one.difference == one.ours - one.baseline
         assert (one.low, one.high) == pytest.approx((low[i], high[i]), rel=1e-9, abs=1e-12), one
@@ -437,8 +433,8 @@ def test_the_error_of_parts_is_what_cutting_the_rows_gives(twin):
 def test_of_a_mean_the_parts_give_the_textbook_error(twin):
     Y, good, _, _, _ = twin
     hits = np.asarray(Y[np.arange(len(good)), good.ids[:, 0]]).ravel()
-    [one] = m.confidence_intervals(Y, good, 1, method="halves", samples=2000)
-    assert (one.high - one.low) == pytest.approx(2 * 1.96 * hits.std() / np.sqrt(len(good)), rel=0.05)
+    [one] = m.paired_bootstrap(Y, good, good, 1, method="halves", samples=2000)
+    assert (one.ours_high - one.ours_low) == pytest.approx(2 * 1.96 * hits.std() / np.sqrt(len(good)), rel=0.05)
 
 
 def test_an_interval_holds_its_estimate_and_drawing_with_replacement_loses_it():
@@ -446,10 +442,10 @@ def test_an_interval_holds_its_estimate_and_drawing_with_replacement_loses_it():
     rng = np.random.default_rng(0)
     Y, top = rare_labels(rng)
     for seed in range(4):
-        [old] = m.confidence_intervals(Y, top, 1, metrics="coverage", seed=seed, method="bootstrap")
-        assert old.high < old.value
-        [one] = m.confidence_intervals(Y, top, 1, metrics="coverage", seed=seed)
-        assert one.low < one.value < one.high
+        [old] = m.paired_bootstrap(Y, top, top, 1, metrics="coverage", seed=seed, method="bootstrap")
+        assert old.ours_high < old.ours
+        [one] = m.paired_bootstrap(Y, top, top, 1, metrics="coverage", seed=seed)
+        assert one.ours_low < one.ours < one.ours_high
 
 
 def rare_labels(rng, n=200, n_labels=1000):
@@ -469,8 +465,8 @@ def test_intervals_hold_the_expected_value_in_most_test_sets():
     for _ in range(40):
         data = rare_labels(rng)
         for i, method in enumerate((None, "bootstrap")):
-            found = m.confidence_intervals(*data, 1, metrics=names, samples=60, method=method)
-            held[i] += [one.low <= value <= one.high for one, value in zip(found, truth, strict=True)]
+            found = m.paired_bootstrap(*data, data[1], 1, metrics=names, samples=60, method=method)
+            held[i] += [one.ours_low <= value <= one.ours_high for one, value in zip(found, truth, strict=True)]
     assert (held[0] / 40 >= 0.87).all(), held
     assert held[1, 0] / 40 < 0.2
 
@@ -575,7 +571,7 @@ T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
             lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics="coverage"),
             "Y must have at least 8 rows to cut into parts",
         ),
-        (lambda: m.confidence_intervals(Y2, T2, 1, metrics="ECE"), "scores must lie in"),
+        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics="ECE"), "scores must lie in"),
         (lambda: m.holm([0.5, 1.1]), "p must lie in"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=("P", "p")), r"metrics must hold known names.*got 'p'"),
         (lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics=()), "metrics"),
@@ -592,44 +588,6 @@ T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
 def test_wrong_input_is_refused(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
-
-
-# ---------------------------------------------------------------- all pairs of several models
-
-
-def test_all_pairs_at_once_are_the_intervals_and_pairs_one_by_one(twin):
-    Y, good, bad, _, w = twin
-    tops = {"good": good, "bad": bad, "first": good.head(5).rows(np.arange(len(good))[::-1])}
-    about = {"metrics": ["P", "PSP@3", "macro-F1@5", "ECE@5"], "inverse_propensity": w, "samples": 40}
-    found = significance.compare_all(Y, tops, (1, 5), **about)
-    assert list(found.pairs) == [("good", "bad"), ("good", "first"), ("bad", "first")]
-    for name, top in tops.items():
-        assert found.intervals[name] == m.confidence_intervals(Y, top, (1, 5), **about)
-    alone = {pair: m.paired_bootstrap(Y, *(tops[name] for name in pair), (1, 5), **about) for pair in found.pairs}
-    for at in range(len(alone["good", "bad"])):
-        adjusted = m.holm([outcomes[at].p for outcomes in alone.values()])
-        for (pair, outcomes), p in zip(alone.items(), adjusted, strict=True):
-            assert found.pairs[pair][at] == replace(outcomes[at], p_adjusted=float(p))
-
-
-def test_several_seeds_are_their_mean_in_each_draw_and_part(twin):
-    Y, good, bad, _, _ = twin
-    about = {"metrics": ["P@1", "coverage@5"], "samples": 60}
-    found = significance.compare_all(Y, {"both": [good, bad], "good": good}, **about)
-    a, b = (xc.evaluate(Y, top, metrics=about["metrics"])["value"] for top in (good, bad))
-    assert [one.value for one in found.intervals["both"]] == pytest.approx(((a + b) / 2).tolist(), abs=1e-15)
-    # The mean of a seed with itself is that seed; what differs from good is half of what bad differs.
-    assert significance.compare_all(Y, {"both": [good, good]}, **about).intervals["both"] == found.intervals["good"]
-    half = [one.difference for one in m.paired_bootstrap(Y, bad, good, **about)]
-    assert [one.difference for one in found.pairs["both", "good"]] == pytest.approx([x / 2 for x in half], abs=1e-15)
-
-
-def test_one_model_has_no_pair_and_no_model_is_refused(twin):
-    Y, good, *_ = twin
-    assert significance.compare_all(Y, {"good": good}, 1, samples=20).pairs == {}
-    for tops in ({}, {"good": []}):
-        with pytest.raises(ArgumentError, match="tops must hold"):
-            significance.compare_all(Y, tops, 1)
 
 
 def test_students_t_of_five_runs():

@@ -360,7 +360,7 @@ def test_intervals_merge_as_all_else_does(tmp_path):
     assert found[["low", "high"]].iloc[1].tolist() == pytest.approx(
         np.quantile(drawn, [0.025, 0.975]).tolist(), abs=1e-12
     )
-    usual = xc.metrics.confidence_intervals(Y, top, 5, metrics="P", samples=1000)[0]
+    usual = xc.evaluate(Y, top, metrics="P@5", interval=0.95).iloc[0]
     assert found["high"][1] - found["low"][1] == pytest.approx(usual.high - usual.low, rel=0.35)
 
 

@@ -82,12 +82,12 @@ def test_greedy_is_run_anew_on_every_part(made):
 
 
 def test_of_a_rule_that_looks_at_one_point_it_is_the_error_of_the_kit():
-    """As xc.metrics.confidence_intervals has it, but for the draw of the partitions."""
+    """As xc.evaluate has it, but for the draw of the partitions."""
     rng = np.random.default_rng(1)
     eta = rng.random((200, 30)) ** 4
     Y = sparse.csr_matrix((rng.random(eta.shape) < eta).astype(float))
     judged = decisions.judge(Y, {"top": lambda rows, k: xc.decide.top_k(eta[rows], k)}, [1], ["coverage"], 40)
-    [kit] = xc.metrics.confidence_intervals(Y, xc.decide.top_k(eta, 1), 1, metrics=["coverage"])
+    kit = xc.evaluate(Y, xc.decide.top_k(eta, 1), metrics="coverage@1", interval=0.95).iloc[0]
     found = judged.of(lambda at: at["top", "coverage", 1])
     assert found["value"] == kit.value
     assert found["high"] - found["low"] == pytest.approx(kit.high - kit.low, rel=0.2)

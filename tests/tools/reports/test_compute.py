@@ -128,7 +128,7 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
     for row in corrected.itertuples():
         found = m.corrected_ece(small.Y, small.tops[row.model], row.k)
         assert (row.value, row.low, row.high) == (found.corrected, found.low, found.high)
-    [one] = m.confidence_intervals(small.Y, small.good, 5, metrics="ECE", samples=60)
+    one = m.evaluate(small.Y, small.good, metrics="ECE@5", interval=0.95, samples=60).iloc[0]
     own = last.query("model == 'good' and metric == 'ECE' and state == 'before'")
     assert own[["low", "high"]].to_numpy().tolist() == [[one.low, one.high]]
 

@@ -58,10 +58,8 @@ from xcrepro.core.metrics.ranking import (
 from xcrepro.core.metrics.registry import METRICS, table
 from xcrepro.core.metrics.significance import (
     Bootstrap,
-    Interval,
     SharedErrorsWarning,
     TTest,
-    confidence_intervals,
     holm,
     macro_t_test,
     paired_bootstrap,
@@ -73,7 +71,6 @@ __all__ = [
     "BrierParts",
     "CorrectedECE",
     "Counts",
-    "Interval",
     "SharedErrorsWarning",
     "TTest",
     "abandonment",
@@ -87,7 +84,6 @@ __all__ = [
     "brier_decomposition",
     "calibration_table",
     "compare",
-    "confidence_intervals",
     "confusion",
     "corrected_ece",
     "coverage",

@@ -65,7 +65,7 @@ class Asked:
             self.weights = label_values("inverse_propensity", inverse_propensity, zero=False)
         self.counts = None if label_counts is None else labelwise.checked_counts(label_counts)
         if options.samples and not any(metric.interval == "bootstrap" for metric, _ in self.wanted):
-            do = "drawn rows cover fewer labels and fill bins more roughly: metrics.confidence_intervals has what holds"
+            do = "drawn rows cover fewer labels and fill bins more roughly: xc.evaluate(..., interval=0.95) has what holds"
             raise ArgumentError("samples", "must go with a metric that is made of sums over rows", "none", do)
         self.folds(0)  # what a metric lacks is said at once
 

@@ -53,8 +53,8 @@ def evaluate(
         rows and takes longer than all else together; and variants that the default leaves out.
     interval : float, optional
         Such as 0.95: adds the columns ``stderr``, ``low`` and ``high``. The interval is to hold, with this probability, the
-        value that is to be expected on a fresh test set of as many rows. It takes each metric's own replicates of the rows
-        (:func:`xcrepro.metrics.confidence_intervals`, which has the same ends), the same for all models. Not for blocks.
+        value that is to be expected on a fresh test set of as many rows. It takes each metric's own replicates of the rows (see
+        the notes), the same for all models. Not for blocks.
     samples : int
         How many samples the bootstrap of sums over rows draws; all other metrics take a tenth as many cuts of the rows into
         quarters, 20 at least.
@@ -98,6 +98,24 @@ def evaluate(
         For an unknown metric (the nearest is named), what a metric needs and was not given, and no rows; for a model whose
         predictions do not fit ``Y``, by its name; with ``interval`` for fewer than 8 rows and for blocks; for other ``ties``
         with ``interval`` or a metric that does not add up over places.
+
+    Notes
+    -----
+    The rows are taken for independent draws, and an interval is to hold the value that is to
+    be expected on a fresh test set of as many rows. Two methods:
+
+    - ``"bootstrap"``, for sums over rows and ratios of sums: rows are drawn anew with replacement, ``samples`` times; the ends
+      are the (1 - confidence)/2 quantiles of the samples' values, linear between samples.
+    - ``"halves"``, for metrics of labels and of (score, hit) pairs. The rows are cut at random into four parts, ``samples //
+      10`` times and at least 20. Disjoint parts are independent test sets: half the mean squared difference of two halves is
+      an unbiased estimate of the variance on n/2 rows, V2, the variance of the four quarters one of that on n/4 rows, V4. A
+      power law through both gives the variance on n rows, V2 (V2 / V4), that is V2 / 2 for a mean; more where variance falls
+      more slowly, as that of coverage does. The ends are the value minus and plus the normal quantile times its root. It
+      may reach beyond a metric's range.
+
+    Drawing with replacement is wrong for the second kind: a sample has but 63 % of the rows, each label is hit by fewer, each
+    bin is rougher; the values of all samples lie on one side and the interval may leave out the value itself.
+    ``python -m benchmarks intervals`` says how often each method holds the truth.
 
     Examples
     --------

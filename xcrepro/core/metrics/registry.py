@@ -83,7 +83,7 @@ class Metric:
 
     @property
     def interval(self) -> str:
-        """Which interval holds: "bootstrap" of sums over rows, else "halves" (:func:`xcrepro.metrics.confidence_intervals`)."""
+        """Which interval holds: "bootstrap" of sums over rows, else "halves" (:func:`xcrepro.evaluate`)."""
         return "bootstrap" if self.fold == "rows" else "halves"
 
     @property

@@ -3,8 +3,8 @@
 Every metric is worked out from sums over rows, counts of labels or sums over (score, hit) pairs. :class:`System` keeps them
 of one set of predictions, so that a replicate of the rows only weighs them. :class:`Replicates` draws the replicates that suit
 each metric, the same for all models, and makes standard errors, intervals and p-values from them. :func:`xcrepro.evaluate`,
-:func:`xcrepro.compare`, :func:`xcrepro.metrics.confidence_intervals` and :func:`xcrepro.metrics.paired_bootstrap` call it;
-``confidence_intervals`` says which replicates are taken, and why.
+:func:`xcrepro.compare` and :func:`xcrepro.metrics.paired_bootstrap` call it; the first says which
+replicates are taken, and why.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """How sure is a value, and is the difference between two sets of predictions for the same test rows more than chance?
 
-:func:`confidence_intervals` gives each value of one set of predictions its interval. :func:`paired_bootstrap` asks of a
-difference: would it stand for other test rows? :func:`macro_t_test` asks: would it stand for other labels (of averages over
-labels; of the other metrics for other rows)? All take every metric that is made of rows, labels or pairs. :func:`holm` corrects
+:func:`xcrepro.evaluate` gives each value its interval. :func:`paired_bootstrap` asks of a difference: would it stand for other
+test rows? :func:`macro_t_test` asks: would it stand for other labels (of averages over labels; of the other metrics for other
+rows)? All take every metric that is made of rows, labels or pairs. :func:`holm` corrects
 many p-values.
 
 What an interval holds is the value that is to be expected on a fresh test set of as many rows. Drawing rows with replacement
 serves sums over rows. It fails metrics of labels and calibration errors: a drawn sample has fewer different rows, so it covers
 fewer labels and bins rougher than any fresh set would. For those the rows are cut into disjoint parts, which are fresh sets
-themselves, only smaller: see :func:`confidence_intervals`.
+themselves, only smaller: see :func:`xcrepro.evaluate`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +27,7 @@ from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.block import KS
 from xcrepro.core.metrics import labelwise, registry
-from xcrepro.core.metrics.replicates import Options, Replicates, System, models_of
+from xcrepro.core.metrics.replicates import Options, Replicates, System
 from xcrepro.core.predictions import TopK
 from xcrepro.core.tensors import labels_as_matrix
 from xcrepro.core.truth import Truth, as_truth
@@ -37,27 +37,6 @@ _CORRECTIONS = (None, "holm")
 
 
 # ---------------------------------------------------------------------------------------------- other test rows
-
-
-@dataclass(frozen=True)
-class Interval:
-    """One outcome of :func:`confidence_intervals`.
-
-    Attributes
-    ----------
-    metric : str
-    k : int
-    value, low, high : float
-        On the rows as they are, and the ends of its interval.
-    method : {"bootstrap", "halves"}
-    """
-
-    metric: str
-    k: int
-    value: float
-    low: float
-    high: float
-    method: str
 
 
 @dataclass(frozen=True)
@@ -95,29 +74,29 @@ class Bootstrap:
     method: str
 
 
-def confidence_intervals(Y, top: TopK, ks=KS, **options) -> list[Interval]:
-    """An interval for each value of one set of predictions: where would it lie on other test rows?
-
-    The rows are taken for independent draws, and an interval is to hold, with probability ``confidence``, the value that is to
-    be expected on a fresh test set of as many rows. Two methods:
-
-    - ``"bootstrap"``, for sums over rows and ratios of sums: rows are drawn anew with replacement, ``samples`` times; the ends
-      are the (1 - confidence)/2 quantiles of the samples' values, linear between samples.
-    - ``"halves"``, for metrics of labels and of (score, hit) pairs. The rows are cut at random into four parts, ``samples //
-      10`` times and at least 20. Disjoint parts are independent test sets: half the mean squared difference of two halves is
-      an unbiased estimate of the variance on n/2 rows, V2, the variance of the four quarters one of that on n/4 rows, V4. A
-      power law through both gives the variance on n rows, V2 (V2 / V4), that is V2 / 2 for a mean; more where variance falls
-      more slowly, as that of coverage does. The ends are the value minus and plus the normal quantile times its root. It
-      may reach beyond a metric's range.
-
-    Drawing with replacement is wrong for the second kind: a sample has but 63 % of the rows, each label is hit by fewer, each
-    bin is rougher; the values of all samples lie on one side and the interval may leave out the value itself.
-    ``python -m benchmarks intervals`` says how often each method holds the truth.
+def paired_bootstrap(
+    Y,
+    ours: TopK,
+    baseline: TopK,
+    ks=KS,
+    *,
+    metrics: str | Sequence[str] = ("P",),
+    samples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    inverse_propensity=None,
+    n_relevant=None,
+    label_counts=None,
+    alternative: str = "two-sided",
+    correction: str | None = None,
+    method: str | None = None,
+) -> list[Bootstrap]:
+    """Would the difference of two methods stand for other test rows? Draws or parts of the rows, the same for both.
 
     Parameters
     ----------
-    Y, top
-        Truth (n, L) and the predictions of its rows; not in blocks.
+    Y, ours, baseline
+        Truth (n, L) and both predictions of its rows; not in blocks.
     ks : int or sequence of int
     metrics : str or sequence of str
         Names of :func:`xcrepro.metrics.table`, at all ks or at one, as ``"nDCG@5"``. Calibration metrics need scores in
@@ -127,53 +106,17 @@ def confidence_intervals(Y, top: TopK, ks=KS, **options) -> list[Interval]:
     seed : int
         The same seed gives the same result on every machine, with any number of threads.
     confidence : float
-        Between 0 and 1.
+        Of the intervals, between 0 and 1.
     inverse_propensity, n_relevant, label_counts
-        As in :func:`xcrepro.evaluate`.
-    method : {None, "bootstrap", "halves"}
-        None takes for each metric the one that holds. ``"bootstrap"`` and ``"halves"`` take one for all.
-
-    Returns
-    -------
-    list of Interval
-        One for each metric and k. Ends are NaN where a part has no pair of which a metric could be made.
-
-    Raises
-    ------
-    ArgumentError
-        For no rows, fewer than 8 where rows are cut into parts, an unknown metric or one that lacks what it needs, and
-        numbers out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from xcrepro import TopK
-    >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
-    >>> for one in confidence_intervals(np.eye(40), half, ks=1, metrics=["P", "coverage"]):
-    ...     print(one.metric, one.value, round(one.low, 2), round(one.high, 2), one.method)
-    P 0.5 0.35 0.65 bootstrap
-    coverage 0.5 0.34 0.66 halves
-    """
-    return compare_all(Y, {"": top}, ks, **options).intervals[""]
-
-
-def paired_bootstrap(
-    Y, ours: TopK, baseline: TopK, ks=KS, *, correction: str | None = None, **options
-) -> list[Bootstrap]:
-    """Would the difference of two methods stand for other test rows? Draws or parts of the rows, the same for both.
-
-    Parameters
-    ----------
-    Y, ours, baseline
-        Truth (n, L) and both predictions of its rows; not in blocks.
-    ks, metrics, samples, seed, confidence, inverse_propensity, n_relevant, label_counts, method
-        As for :func:`confidence_intervals`, which says what the intervals are. With ``method="bootstrap"`` everything is
-        recomputed of the drawn rows: a ratio of sums such as PSP with its denominator, coverage and macro-averages from the
-        labels' counts, coverage (test) over the labels drawn.
+        As for :func:`xcrepro.evaluate`.
     alternative : {"two-sided", "greater", "less"}
         Of p. One-sided: that ours has the larger value, or the smaller.
     correction : {None, "holm"}
         Over all metrics and ks of the call.
+    method : {None, "bootstrap", "halves"}
+        None takes for each metric the one that holds, as the notes of :func:`xcrepro.evaluate` say; the others take one for
+        all. With ``"bootstrap"`` everything is recomputed of the drawn rows: a ratio of sums such as PSP with its
+        denominator, coverage and macro-averages from the labels' counts, coverage (test) over the labels drawn.
 
     Returns
     -------
@@ -186,7 +129,8 @@ def paired_bootstrap(
     Raises
     ------
     ArgumentError
-        As for :func:`confidence_intervals`.
+        For no rows, fewer than 8 where rows are cut into parts, an unknown metric or one that lacks what it needs, and
+        numbers out of range.
 
     Examples
     --------
@@ -200,66 +144,18 @@ def paired_bootstrap(
     (1.0, 0.5, True, True)
     """
     one_of("correction", correction, _CORRECTIONS)
-    found = compare_all(Y, {"ours": ours, "baseline": baseline}, ks, **options)
-    return _corrected(found.pairs["ours", "baseline"], correction)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What :func:`compare_all` found.
-
-    Attributes
-    ----------
-    intervals : dict of str to list of Interval
-        Model -> its values with their intervals.
-    pairs : dict of (str, str) to list of Bootstrap
-        Each two models, the one that came first before the other. ``p_adjusted`` is corrected over the pairs of a metric and k.
-    """
-
-    intervals: dict[str, list[Interval]]
-    pairs: dict[tuple[str, str], list[Bootstrap]]
-
-
-def compare_all(
-    Y,
-    tops: Mapping[str, TopK | Sequence[TopK]],
-    ks=KS,
-    *,
-    metrics: Sequence[str] = ("P",),
-    samples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-    inverse_propensity=None,
-    n_relevant=None,
-    label_counts=None,
-    alternative: str = "two-sided",
-    method: str | None = None,
-) -> Comparison:
-    """:func:`confidence_intervals` of several models and :func:`paired_bootstrap` of all pairs, at the price of the former.
-
-    Model -> its predictions, or those of each seed: its value is their mean, in each draw and part as well. Holm's
-    correction is over the pairs of each metric and k. :func:`xcrepro.compare` is its table.
-    """
     one_of("alternative", alternative, _ALTERNATIVES)
-    models = models_of("tops", tops)
     about = Options(inverse_propensity, n_relevant, label_counts)
     how = {"samples": samples, "seed": seed, "confidence": confidence, "method": method}
-    replicates = Replicates(Y, models, ks, metrics, about, **how)
+    replicates = Replicates(Y, {"ours": [ours], "baseline": [baseline]}, ks, metrics, about, **how)
     value, _, low, high, p = replicates.of_points(alternative)
-    adjusted = p if len(p) == 0 else np.apply_along_axis(holm, 0, p)
-    alone: dict[str, list[Interval]] = {name: [] for name in models}
-    pairs: dict[tuple[str, str], list[Bootstrap]] = {pair: [] for pair in itertools.combinations(models, 2)}
+    found = []
     for name, k, at, used in replicates.each():
-        ends = [[float(array[i, *at]) for array in (value, low, high)] for i in range(len(value))]
-        for model, (mean, lowest, highest) in zip(alone, ends, strict=False):
-            alone[model].append(Interval(name, k, mean, lowest, highest, used))
-        for i, (pair, (mean, lowest, highest)) in enumerate(zip(pairs, ends[len(models) :], strict=True)):
-            ours, theirs = (alone[side][-1] for side in pair)
-            by_chance, corrected = (float(array[i, *at]) for array in (p, adjusted))
-            sides = ours.low, ours.high, theirs.low, theirs.high
-            values = ours.value, theirs.value, mean, lowest, highest, by_chance, corrected
-            pairs[pair].append(Bootstrap(name, k, *values, *sides, used))
-    return Comparison(alone, pairs)
+        (a, b, d), low_ends, high_ends = (array[:, *at].tolist() for array in (value, low, high))
+        by_chance = float(p[0, *at])
+        sides = low_ends[0], high_ends[0], low_ends[1], high_ends[1]
+        found.append(Bootstrap(name, k, a, b, d, low_ends[2], high_ends[2], by_chance, by_chance, *sides, used))
+    return _corrected(found, correction)
 
 
 def _corrected(outcomes: list, correction: str | None) -> list:

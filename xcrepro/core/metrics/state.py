@@ -257,7 +257,7 @@ class State:
         """An interval for each metric that is made of sums over rows, by the Poisson bootstrap; with ``samples`` only.
 
         Each sample counts a row 0, 1, 2, ... times, independently of the others, where the bootstrap of
-        :func:`xcrepro.metrics.confidence_intervals` draws exactly n rows: a sample has n rows give or take their root. Means
+        :func:`xcrepro.evaluate` draws exactly n rows: a sample has n rows give or take their root. Means
         and ratios feel that no more than by 1/n. Metrics of labels and calibration errors are left out, which no drawing
         with replacement serves.
 
