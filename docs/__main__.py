@@ -44,7 +44,7 @@ def build(root: Path, out: Path, quiet: bool = False, run: bool = True) -> list[
     started = time.monotonic()
     course = lessons.find() if run else []
     ran = slides.run_all(course) if course else []
-    pages = sources.stage(root, out / "source", {lesson.name: one for lesson, one in zip(course, ran, strict=True)})
+    pages = sources.stage(root, out / "source", [lesson.name for lesson in course])
     static = out / "static" / "mathjax"
     static.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(sources.mathjax(), static / "tex-svg-full.js")

@@ -10,10 +10,9 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 
 from docs import explore, generated
 from xcrepro.core.errors import DataMissing, XCError
@@ -42,7 +41,7 @@ class UnknownItem(XCError, ValueError):
     """A page names an item that the manifest does not have. The message names both."""
 
 
-def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyType({})) -> list[str]:
+def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
     """Write all sources of the site.
 
     Parameters
@@ -51,8 +50,8 @@ def stage(root: Path, target: Path, lessons: Mapping[str, dict] = MappingProxyTy
         The project folder.
     target : Path
         Emptied first.
-    lessons : mapping of str to dict
-        Name of a lesson -> its notebook as it ran, pictures included; it then leads to its slides.
+    lessons : collection of str
+        Names of lessons that have slides; their pages lead there.
 
     Returns
     -------
@@ -165,29 +164,23 @@ def _with_pages(output: dict) -> dict:
 
 
 def with_slides(name: str, notebook: dict) -> dict:
-    """A lesson as it ran, for its page: what it printed and drew, without messages; its first cell leads to the slides.
+    """A lesson whose first cell leads to its slides. Its pictures are the committed ones, each once, with their words.
 
     Parameters
     ----------
     name : str
         Of the lesson.
     notebook : dict
-        With outputs.
+        As committed.
 
     Returns
     -------
     dict
         A new one.
     """
-    cells = []
-    for cell in notebook["cells"]:
-        if outputs := cell.get("outputs"):
-            metadata = {**cell["metadata"], "mystnb": {"image": {"alt": "the figure drawn by the code"}}}
-            cell = {**cell, "metadata": metadata, "outputs": [o for o in outputs if o.get("name") != "stderr"]}
-        cells.append(cell)
+    first, *others = notebook["cells"]
     link = f'<a href="../../slides/{name}.html">Slides of this lesson</a>'  # made after the pages
-    cells[0] = {**cells[0], "source": f"{notebooks.text(cells[0]['source'])}\n\n{link}"}
-    return {**notebook, "cells": cells}
+    return {**notebook, "cells": [{**first, "source": f"{notebooks.text(first['source'])}\n\n{link}"}, *others]}
 
 
 GENERATED = {

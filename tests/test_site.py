@@ -15,7 +15,8 @@ import pytest
 
 from docs import browser, explore, generated, links, sources
 from xcrepro.core.errors import DataError
-from xcrepro.repro import manifest, tidy
+from xcrepro.repro import manifest, notebooks, tidy
+from xcrepro.tools.course import lessons
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
 
@@ -232,31 +233,28 @@ def test_links_move_with_the_page():
 
 def test_the_course_is_listed(staged):
     folder, pages = staged
-    lessons = [page for page in pages if page.startswith("notebooks/course/")]
-    assert len(lessons) == 10
+    of_course = [page for page in pages if page.startswith("notebooks/course/")]
+    assert len(of_course) == 10
     page = (folder / "docs/teach.md").read_text()
-    for i, name in enumerate(lessons, 1):
+    for i, name in enumerate(of_course, 1):
         assert f"- [Lesson {i}: " in page
         assert f"](../{name}.ipynb)" in page
     first = (folder / "index.md").read_text()
-    assert "\n".join([":caption: Learn", "", *lessons, "notebooks/primer", "docs/teach", "```"]) in first
+    assert "\n".join([":caption: Learn", "", *of_course, "notebooks/primer", "docs/teach", "```"]) in first
     assert ":caption: Use\n\ndocs/rerun\n" in first  # as the first page mentions them
 
 
-def test_a_lesson_that_ran_has_its_pictures_and_leads_to_its_slides():
-    def out(**more) -> dict:
-        return {"output_type": "stream", "text": "x", **more}
-
-    given = [
-        {"cell_type": "markdown", "metadata": {}, "source": ["# Lesson\n", "text"]},
-        {"cell_type": "code", "metadata": {"a": 1}, "source": "", "outputs": [out(name="stderr"), out(name="stdout")]},
-    ]
-    first, code = sources.with_slides("01_data", {"cells": given})["cells"]
-    assert first["source"].endswith('text\n\n<a href="../../slides/01_data.html">Slides of this lesson</a>')
-    assert [output["name"] for output in code["outputs"]] == ["stdout"]
-    assert code["metadata"]["a"] == 1
-    assert code["metadata"]["mystnb"]["image"]["alt"]
-    assert len(given[1]["outputs"]) == 2
+def test_a_lesson_has_its_pictures_once_and_leads_to_its_slides(root):
+    path = root / "notebooks/course/01_data_and_long_tail.ipynb"
+    given = notebooks.read(path)
+    first, *others = sources.with_slides(path.stem, given)["cells"]
+    link = f'<a href="../../slides/{path.stem}.html">Slides of this lesson</a>'
+    assert first["source"] == f"{notebooks.text(given['cells'][0]['source'])}\n\n{link}"
+    assert others == given["cells"][1:]
+    pictures = [cell for cell in others if lessons.PICTURE.fullmatch(notebooks.text(cell["source"]))]
+    drawn = [cell for cell in others if "plt.show()" in notebooks.text(cell["source"])]
+    assert len(pictures) == len(drawn) > 1
+    assert not any("image/png" in output.get("data", {}) for cell in drawn for output in cell["outputs"])
 
 
 def test_links_in_tables_lead_to_pages():

@@ -574,6 +574,15 @@ def test_points_of_the_tutorials_split():
     assert abs(large.n_train / 2000 - 12_404 / 15_404) < 0.05
 
 
+@pytest.mark.parametrize("name", ["tib", "gutenberg", "cooking"])
+def test_a_sample_has_all_parts_of_every_random_split(name):
+    """In the shares of the whole: the draw of the sample is not that of a split."""
+    for split in range(1 if name == "cooking" else 0, 11 if name == "cooking" else 10):
+        ds = xc.load(name, split=split, points=2000)
+        for part, share in (("train", 0.75), ("validation", 0.05), ("test", 0.2)):
+            assert getattr(ds, part).Y.shape[0] / 2000 == pytest.approx(share, abs=0.03)
+
+
 def test_points_with_their_texts():
     ds = xc.load("gutenberg", points=400)
     late = ds.train.numbers > 40_000

@@ -114,6 +114,26 @@ def test_what_the_slides_look_comes_along(tmp_path):
             assert any((sheet.parent / form).is_file() for form in forms), f"{sheet.name}: {forms}"
 
 
+def test_a_picture_has_the_words_of_the_committed_one(course):
+    picture = {"output_type": "display_data", "data": {"image/png": "AAAA"}}
+    drawing = _cell("code", "fragment", "plt.show()", picture)
+    below = _cell("markdown", "skip", '![Two lines, one "above" the other.](../../figures/course/x.png)')
+    found = re.findall(r'alt="([^"]*)"', slides.page(course[0], {"cells": [drawing, below, drawing, drawing]}))
+    assert [html.unescape(words) for words in found] == ['Two lines, one "above" the other.', "", ""]
+
+
+def test_every_picture_of_a_lesson_has_words(course):
+    """In the slides of all lessons, as if they had run."""
+    picture = {"output_type": "display_data", "data": {"image/png": "AAAA"}}
+    for lesson in course:
+        cells = [
+            cell | {"outputs": [picture]} if "plt.show()" in "".join(cell["source"]) else cell
+            for cell in lesson.notebook["cells"]
+        ]
+        words = re.findall(r'<img [^>]*alt="([^"]*)"', slides.page(lesson, {"cells": cells}))
+        assert all(len(one) > 40 for one in words), lesson.name
+
+
 def test_links_to_files_are_words(course):
     cell = _cell("markdown", "slide", "[P@k](../glossary.md#pk), [page](https://example.org), [below](#pk)")
     page = slides.page(course[0], {"cells": [cell]})

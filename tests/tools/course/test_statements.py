@@ -197,7 +197,7 @@ def test_who_learns_from_which_truth_is_what_the_lessons_say(texts):
         }
         for number in (3, 4, 7, 10)
     }
-    assert fits == {3: {"ds.train.Y"}, 4: {"ds.train.Y"}, 7: {"ds.train.Y"}, 10: {"train_Y", "learned_from"}}
+    assert fits == {3: {"ds.train.Y"}, 4: {"ds.train.Y"}, 7: {"ds.train.Y"}, 10: {"train_Y", "learned_from"}}  # of TIB
     for number in (3, 4, 7):
         assert any(re.search(r"learns? from all headings|learned from all headings", text) for text, _ in texts[number])
 
@@ -205,7 +205,10 @@ def test_who_learns_from_which_truth_is_what_the_lessons_say(texts):
 def test_the_validation_points_are_used_for_calibrating_and_for_choosing(texts):
     """W10."""
     assert any("fit_top(ds.validation.Y" in code for code, _ in texts[7])
-    assert any("predict(ds.validation.X" in code for code, _ in texts[10])
+    choice = _one(texts, 10, "def chosen(data)")[0]
+    assert "predict(data.validation.X" in choice
+    assert "test" not in choice
+    assert "fit_top(questions.validation.Y" in _one(texts, 10, "forest = xc.models.FastXML")[0]
     ece = dict(re.findall(r"^(\S.*?) +ECE@5 (\d\.\d+)", _one(texts, 7, "fit_top(ds.validation.Y")[1], re.MULTILINE))
     assert float(ece["isotonic, validation"]) < float(ece["as it was"]) / 5
 
@@ -233,6 +236,44 @@ def test_lesson_10_has_a_ranking_that_turns_and_one_that_holds(texts):
         signs[truth, name] = np.sign(value)
     assert signs["observed", "squared"] == signs["complete", "squared"] == 1
     assert (signs["observed", "cubed"], signs["complete", "cubed"]) == (-1, 1)
+
+
+def test_lesson_10_tells_by_ten_splits_what_one_cannot(texts):
+    """Its plan, carried out by sums over rows; the words between the numbers are held as well."""
+    leads, sizes = np.zeros((10, 3)), []
+    for split in range(10):
+        data = xc.load("cooking", split=split + 1, points=6000)
+        models = [xc.models.KNN(n).fit(data.train.X, data.train.Y) for n in (5, 10, 20, 50, 100)]
+        right = [_hits(data.validation.Y, m.predict(data.validation.X, 1).ids[:, 0]).sum() for m in models]
+        ours = _hits(data.test.Y, models[right.index(max(right))].predict(data.test.X, 1).ids[:, 0])
+        for seed in range(3):
+            forest = xc.models.FastXML(trees=5, seed=seed).fit(data.train.X, data.train.Y)
+            leads[split, seed] = 100 * (_hits(data.test.Y, forest.predict(data.test.X, 1).ids[:, 0]) - ours).mean()
+        sizes.append((data.train.Y.shape[0], len(ours)))
+    told = _one(texts, 10, "over_splits(leads, questions")[1]
+    said = _numbers(_one(texts, 10, "lead = xc.compare(questions")[1].replace("P@1", ""))
+    assert said[0] == pytest.approx(leads[0].mean(), abs=0.051)
+    assert said[1] < 0 < said[2]  # by the plan: cannot tell
+    assert said[1] < -2
+    means = leads.mean(axis=1)
+    plain = 2.262 * means.std(ddof=1) / 10**0.5
+    corrected = 2.262 * means.std(ddof=1) * (0.1 + sizes[0][1] / sizes[0][0]) ** 0.5
+    numbers = _numbers(told.replace("P@1", ""))
+    expected = [means.mean(), *(means.mean() + sign * reach for reach in (corrected, plain) for sign in (-1, 1))]
+    assert numbers == pytest.approx(expected, abs=0.051)
+    assert numbers[1] < -2 < numbers[2] < 0  # ahead, but perhaps by less than matters
+    assert plain / corrected == pytest.approx(0.5, abs=0.05)  # "half as large"
+    assert np.ptp(leads, axis=1).max() < 3
+    assert np.ptp(means) > 5
+    assert (leads > 0).sum() == 1
+
+
+def test_sizes_of_670_000_labels_are_those_of_print(texts):
+    said = _numbers(_one(texts, 10, 'loc["Amazon-670K"]')[1].replace(",", ""))
+    assert said[0] == pytest.approx(670_091 / (24 * 3600), abs=0.05)
+    assert said[1] == pytest.approx(153_025 * 670_091 * 4 / 1e9, abs=0.5)
+    assert said[2] == pytest.approx(135_909 * 670_091 * 4 / 1e9, abs=0.5)
+    assert said[3] == pytest.approx(153_025 * 5 * 8 / 1e6, abs=0.5)
 
 
 def test_a_method_without_the_tail_keeps_what_lesson_4_says(texts, library):

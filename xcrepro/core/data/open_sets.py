@@ -97,9 +97,10 @@ def load(
         if points is None
         else whole_number("points", points, BLOCK, total, f"it counts {home.what}, of all parts")
     )
-    # The records lie in random order, but for Cooking's, which lie as its tutorial splits them.
+    # The records lie in random order, but for Cooking's, which lie as its tutorial splits them. The draw is not that of the
+    # random splits: with the same numbers all of the sample would be train points of the first.
     which = (
-        np.sort(np.random.PCG64(SEED).random_raw(total).argsort(kind="stable")[:n])
+        np.sort(np.random.PCG64(SEED + 1).random_raw(total).argsort(kind="stable")[:n])
         if "tutorial" in home.splits
         else slice(n)
     )

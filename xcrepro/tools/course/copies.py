@@ -55,7 +55,6 @@ _ALONE = {
 _FOLD = (
     "<details><summary>The picture, for the settings that this notebook came with. Run the cell above first.</summary>"
 )
-_IMAGE = re.compile(r"(!\[[^\]]+\]\()([^)\s]+)\)")
 
 
 def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None = None) -> list[str]:
@@ -181,11 +180,11 @@ def _save(lesson: Lesson, notebook: dict, folder: Path, folded: bool = False) ->
     def picture(match: re.Match) -> str:
         name = Path(match[2]).name
         shutil.copy(lesson.path.parent / match[2], folder / _PICTURES / name)
-        return f"{match[1]}{_PICTURES}/{name})"
+        return f"![{match[1]}]({_PICTURES}/{name})"
 
     def shown(source: str) -> str:
-        text = _IMAGE.sub(picture, _links(source))
-        return f"{_FOLD}\n\n{text}\n\n</details>" if folded and _IMAGE.match(source) else text
+        text = lessons.PICTURE.sub(picture, _links(source))
+        return f"{_FOLD}\n\n{text}\n\n</details>" if folded and lessons.PICTURE.match(source) else text
 
     cells = [
         cell | {"source": shown(notebooks.text(cell["source"]))} if cell["cell_type"] == "markdown" else cell

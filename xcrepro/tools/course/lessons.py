@@ -16,6 +16,8 @@ from xcrepro.repro import manifest, notebooks
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")
 """A link to a file: its words, the file, the place in it."""
+PICTURE = re.compile(r"!\[([^\]]+)\]\(([^)\s]+)\)")
+"""A picture: its words, the file. A cell that is one shows what the code cell above it draws."""
 TEACHER = "teacher"
 """The tag of a cell that only the teacher's copy has."""
 _TEACHERS = re.compile(r"\n*^<!-- BEGIN TEACHER -->\n(.*?)^<!-- END TEACHER -->$", re.DOTALL | re.MULTILINE)
@@ -70,6 +72,13 @@ class Lesson:
             for cell in self.notebook["cells"]
             for found in ([notebooks.text(cell["source"])] if _is_open(cell) else _SOLUTION.findall(_text(cell)))
         ]
+
+
+def words_of_picture(cells: list[dict], number: int) -> str:
+    """The words of the picture that a code cell draws: those of the committed one below it, or none."""
+    below = cells[number + 1] if number + 1 < len(cells) else None
+    found = PICTURE.fullmatch(_text(below)) if below and below["cell_type"] == "markdown" else None
+    return found[1] if found else ""
 
 
 def for_students(text: str) -> str:

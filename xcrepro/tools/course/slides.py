@@ -18,7 +18,7 @@ from pathlib import Path
 from xcrepro.core import threads
 from xcrepro.core.errors import DataError
 from xcrepro.repro import notebooks
-from xcrepro.tools.course.lessons import LINK, Lesson
+from xcrepro.tools.course.lessons import LINK, Lesson, words_of_picture
 
 _FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "dist/theme/white.css")
 _NOTES = "plugin/notes/notes.js"
@@ -87,7 +87,7 @@ def run(lesson: Lesson) -> dict:
 def page(lesson: Lesson, notebook: dict) -> str:
     """One HTML page: a section a slide; what belongs to a slide is below it, fragments appear one by one."""
     columns: list[list[list[str]]] = []
-    for cell in notebook["cells"]:
+    for number, cell in enumerate(notebook["cells"]):
         kind = cell["metadata"]["slideshow"]["slide_type"]
         if kind == "skip":
             continue
@@ -95,7 +95,7 @@ def page(lesson: Lesson, notebook: dict) -> str:
             columns.append([[]])
         elif kind == "subslide":
             columns[-1].append([])
-        body = _cell(cell)
+        body = _cell(cell, words_of_picture(notebook["cells"], number))
         if kind in ("fragment", "notes"):
             body = (
                 f'<div class="fragment">{body}</div>' if kind == "fragment" else f'<aside class="notes">{body}</aside>'
@@ -110,12 +110,12 @@ def page(lesson: Lesson, notebook: dict) -> str:
     return _PAGE.format(title=title, style=style, slides="\n".join(slides))
 
 
-def _cell(cell: dict) -> str:
+def _cell(cell: dict, picture: str) -> str:
     source = notebooks.text(cell["source"])
     if cell["cell_type"] == "markdown":
         return _markdown(source)
     shown = [f'<pre class="code"><code>{html.escape(source)}</code></pre>']
-    return "\n".join([*shown, *map(_output, cell.get("outputs", []))])
+    return "\n".join([*shown, *(_output(output, picture) for output in cell.get("outputs", []))])
 
 
 def _markdown(source: str) -> str:
@@ -147,13 +147,13 @@ def formula(tex: str, display: bool = False) -> str:
     return convert(tex.strip(), display="block" if display else "inline")
 
 
-def _output(output: dict) -> str:
+def _output(output: dict, picture: str) -> str:
     if output["output_type"] == "stream":
         return f"<pre>{html.escape(notebooks.text(output['text']))}</pre>" if output["name"] == "stdout" else ""
     data = output.get("data", {})
     if "image/png" in data:
-        picture = notebooks.text(data["image/png"]).strip()
-        return f'<img src="data:image/png;base64,{picture}" alt="the figure drawn by the code">'
+        drawn = notebooks.text(data["image/png"]).strip()
+        return f'<img src="data:image/png;base64,{drawn}" alt="{html.escape(picture)}">'
     if "text/html" in data:
         return notebooks.text(data["text/html"])
     return f"<pre>{html.escape(notebooks.text(data.get('text/plain', '')))}</pre>"
