@@ -84,8 +84,9 @@ def vectorize(
     keeps the file's order. ``by`` names a field with a time, a number or a date such as 2026-11-26: the latest points are then
     the test points, those before them validate, and points of one time are in one part. ``group`` names a field whose equal
     values are never in two parts, such as issues of one series, and points without a value are groups of their own; with
-    ``by``, a point is left out where its group began in an earlier part. ``text_keys`` are by default those of title, content and text that there are, joined by a
-    blank. ``label_key`` is labels, target_ind or subjects (Annif's), whichever there is: names, or ids from 0.
+    ``by``, a point is left out where its group began in an earlier part. ``text_keys`` are by default those of title, content
+    and text that there are, joined by a blank. ``label_key`` is labels, target_ind or subjects (Annif's), whichever there is:
+    names, or ids from 0.
     ``label_names`` fix the ids, which else follow the alphabet, test points included. ``min_df`` is in how many train
     points a term must occur, ``ngrams`` the longest run of words that is a term; ``sublinear`` takes 1 + log of a
     term's count.
