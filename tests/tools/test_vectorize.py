@@ -190,6 +190,22 @@ def test_groups_are_in_one_part(tmp_path, seed):
     assert done.left_out == len(left) > 0
 
 
+def test_a_point_without_a_group_is_one_of_its_own(tmp_path):
+    """As if each had a value that nobody else has; none is the group of another's line number."""
+    rows = dated(np.random.default_rng(1), 40)
+    bare, own = ([{**row} for row in rows] for _ in range(2))
+    for i in range(0, 40, 3):
+        bare[i]["series"], own[i]["series"] = None, f"own {i}"
+        if i % 2:
+            del bare[i]["series"]
+    bare, own = write(tmp_path / "bare.jsonl", bare), write(tmp_path / "own.jsonl", own)
+    for source in (bare, own):
+        vectorize(source, tmp_path / source.stem, test_share=0.4, by="when", group="series", min_df=1)
+    assert parts_of(tmp_path / "bare") == parts_of(tmp_path / "own")
+    with damaged(bare):
+        vectorize(bare, tmp_path / "misspelt", group="serie", min_df=1)
+
+
 @pytest.mark.parametrize(
     ("line", "change"),
     [
@@ -197,7 +213,7 @@ def test_groups_are_in_one_part(tmp_path, seed):
         (4, {"when": "26 Nov 2026"}),
         (2, {"when": "2026"}),
         (5, {"when": True}),
-        (6, {"series": None}),
+        (6, {"series": [1]}),
     ],
 )
 def test_what_is_no_time_or_group_is_refused_by_line(tmp_path, line, change):

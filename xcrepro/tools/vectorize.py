@@ -29,6 +29,7 @@ from xcrepro.core.paths import filling
 TEXT_KEYS = ("title", "content", "text")
 LABEL_KEYS = ("labels", "target_ind", "subjects")
 _ID_KEYS = ("uid", "id", "row", "document_id")
+_ALONE = "alone at line "  # begins the group of a point that has none; no other group begins so
 
 
 class Vectorized(NamedTuple):
@@ -82,9 +83,10 @@ def vectorize(
     Without ``test``, a file of its own, the test points are ``test_share`` of ``source``, drawn at random; each part
     keeps the file's order. ``by`` names a field with a time, a number or a date such as 2026-11-26: the latest points are then
     the test points, those before them validate, and points of one time are in one part. ``group`` names a field whose equal
-    values are never in two parts, such as issues of one series; with ``by``, a point is left out where its group began in an
-    earlier part. ``text_keys`` are by default those of title, content and text that there are, joined by a
-    blank. ``label_key`` is labels, target_ind or subjects (Annif's), whichever there is: names, or ids from 0.
+    values are never in two parts, such as issues of one series, and points without a value are groups of their own; with
+    ``by``, a point is left out where its group began in an earlier part. ``text_keys`` are by default those of title, content
+    and text that there are, joined by a blank. ``label_key`` is labels, target_ind or subjects (Annif's), whichever there is:
+    names, or ids from 0.
     ``label_names`` fix the ids, which else follow the alphabet, test points included. ``min_df`` is in how many train
     points a term must occur, ``ngrams`` the longest run of words that is a term; ``sublinear`` takes 1 + log of a
     term's count.
@@ -185,10 +187,19 @@ def _read(
         if by is not None:
             points.times.append(_time(path, line, record.get(by), by, points.times[:1]))
         if group is not None:
-            if not isinstance(record.get(group), (str, int)):
-                raise DataError(path, f"{group} {shown(str(record.get(group)))}", "a text or whole number", line=line)
-            points.groups.append(str(record[group]))
+            points.groups.append(_group(path, line, record.get(group), group))
+    if points.groups and all(of.startswith(_ALONE) for of in points.groups):
+        raise DataError(path, f"no point with {group}", "the key of a group", do="Name another key (--group, group=)")
     return points
+
+
+def _group(path: str | os.PathLike, line: int, value: object, group: str) -> str:
+    """A text for each group; a point without a value is a group of its own."""
+    if value is None:
+        return f"{_ALONE}{line}"
+    if not isinstance(value, (str, int)):
+        raise DataError(path, f"{group} {shown(str(value))}", "a text or whole number", line=line)
+    return f"of {value}"
 
 
 def _time(path: str | os.PathLike, line: int, value: object, by: str, before: list[str | float]) -> str | float:
