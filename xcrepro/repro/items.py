@@ -227,7 +227,7 @@ class Item:
         found = of.beside(ds, table, sources)
         if len(found):
             documents = dict.fromkeys(id.partition(":")[0] for id in found["table"])
-            for version in filter(None, (of.other_version(ds.entry.name, one) for one in documents)):
+            for version in filter(None, (of.other_version(ds.entry, one) for one in documents)):
                 print(f"{version}, so ours is another experiment.")
             tables.display(tables.show(found))
             return
