@@ -233,7 +233,7 @@ class Item:
             return
         names = [name for name in of.of(sources) if name]
         print(
-            f"{', '.join(sources)}: no number of {ds.title.partition(',')[0]} is printed; of these: {', '.join(names)}"
+            f"{', '.join(sources)}: no number of {ds.title.partition(', ')[0]} is printed; of these: {', '.join(names)}"
         )
 
     def verdicts(self, evidence: pd.DataFrame) -> None:

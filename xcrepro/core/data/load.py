@@ -738,7 +738,7 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], counts: dic
         known = {document: row for document, row in other.published.items() if {"n_labels", "n_features"} & row.keys()}
         for document in (document for document, row in known.items() if _same_size(row, counts)):
             right.append(
-                f"another version, which {document} prints: check={document!r}, in a notebook dataset={f'{entry.name} as {document}'!r}"
+                f"another version, which {document} prints: check={document!r}, in notebooks {entry.name + ' as ' + document!r}"
                 if own
                 else f"{document} prints these numbers of {other.name!r}"
             )

@@ -266,7 +266,7 @@ class Entry:
             self,
             printed_name=self.printed_name + (f" ({labels:,} labels)" if labels != self.n_labels else ""),
             published={source: row} | self.published,
-            **{number: row.get(number) for number in _OF_A_ROW},
+            **{number: row.get(number) for number in _OF_A_ROW},  # type: ignore[arg-type]
         )
 
     def row(self, source: str) -> int | None:
