@@ -45,6 +45,7 @@ PROBABILISTIC = [
 SCORING = [
     m.OneVsRest("squared_hinge"),
     m.DiSMEC(),
+    m.PWDiSMEC(),
     m.PfastXML(trees=2, A=0.6, B=2.6),
 ]
 SCORING += [m.PfastreXML(trees=2, inverse_propensity=np.linspace(1, 3, 9)), m.KNN(neighbours=5), m.CPLST(components=4)]

@@ -70,14 +70,16 @@ def objective_and_gap(X, y, w, loss, C):
     return primal, primal - (dual - float(v @ v) / 2)
 
 
-def scikit_learn(X, y, loss, C):
+def scikit_learn(X, y, loss, C, times=1.0):
+    """``times``: how often a positive counts."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 
+    about = {"C": C, "fit_intercept": False, "tol": 1e-10, "class_weight": {max(y): times}}
     if loss == "logistic":
-        oracle = LogisticRegression(C=C, fit_intercept=False, solver="newton-cg", tol=1e-10, max_iter=1000)
+        oracle = LogisticRegression(solver="newton-cg", max_iter=1000, **about)
     else:
-        oracle = LinearSVC(C=C, fit_intercept=False, dual=False, tol=1e-10, max_iter=10000)
+        oracle = LinearSVC(dual=False, max_iter=10000, **about)
     with warnings.catch_warnings(action="ignore"):  # that it gets no further is as near as it comes
         return oracle.fit(X, y).coef_.ravel()
 
@@ -97,6 +99,60 @@ def test_weights_are_those_of_scikit_learn_at_the_optimum(loss, C):
         if y.any():
             want = scikit_learn(with_bias(X), y, loss, C)
             np.testing.assert_allclose(dense_margins(model)[:, label], want, rtol=1e-3, atol=1e-3)
+
+
+class Weighted(xc.models.OneVsRest):
+    """With losses of positives that count as often as its ``times`` say."""
+
+    def _positives_count(self, truth):
+        return np.asarray(self.times, float)
+
+
+@pytest.mark.parametrize(("loss", "C"), [("logistic", 10.0), ("logistic", 0.5), ("squared_hinge", 1.0)])
+@pytest.mark.parametrize("most", [1.0, 9.0, 400.0])
+def test_weighted_positives_are_those_of_scikit_learn(loss, C, most):
+    X, Y = multilabel_problem()
+    model = Weighted(loss, C=C, eps=1e-9, threshold=0.0)
+    model.times = np.random.default_rng(3).uniform(1.0, most, Y.shape[1])
+    model.fit(X, Y)
+    for label in range(Y.shape[1]):
+        y = Y[:, [label]].toarray().ravel()
+        if y.any():
+            want = scikit_learn(with_bias(X), y, loss, C, model.times[label])
+            np.testing.assert_allclose(dense_margins(model)[:, label], want, rtol=2e-3, atol=2e-3)
+
+
+def test_large_weighted_problems_reach_their_optimum_too(some):
+    """More points than the sample of the Hessian takes."""
+    X, Y = some
+    label = np.argmax(np.asarray(Y.sum(axis=0)).ravel())
+    y = Y[:, [label]].toarray().ravel()
+    for loss in ("logistic", "squared_hinge"):
+        model = Weighted(loss, C=1.0, eps=1e-8, threshold=0.0)
+        model.times = np.array([7.5])
+        got = dense_margins(model.fit(X, Y[:, [label]]))[:, 0]
+        np.testing.assert_allclose(got, scikit_learn(with_bias(X), y, loss, 1.0, 7.5), atol=2e-3)
+
+
+def test_propensities_of_1_are_dismec_and_lower_ones_its_positives_weighed(some):
+    X, Y = some
+    plain, given = xc.models.DiSMEC().fit(X, Y), np.linspace(1, 30, Y.shape[1])
+    assert same_bits(
+        plain.predict(X, 5), xc.models.PWDiSMEC(inverse_propensity=np.ones(Y.shape[1])).fit(X, Y).predict(X, 5)
+    )
+    other = Weighted("squared_hinge", C=1.0)
+    other.times = 2 * given - 1
+    weighed = xc.models.PWDiSMEC(inverse_propensity=given).fit(X, Y)
+    assert same_bits(other.fit(X, Y).predict(X, 5), weighed.predict(X, 5))
+    usual = xc.models.PWDiSMEC(A=0.5, B=0.4).fit(X, Y).inverse_propensity_
+    np.testing.assert_array_equal(usual, xc.propensity.inverse(np.asarray(Y.sum(axis=0)).ravel(), X.shape[0], 0.5, 0.4))
+
+
+@pytest.mark.parametrize("given", [[0.5] * 9, [1.0] * 8, [np.nan] * 9])
+def test_bad_propensities_are_refused(given):
+    X, Y = multilabel_problem()
+    with refused("inverse_propensity"):
+        xc.models.PWDiSMEC(inverse_propensity=given).fit(X, Y)
 
 
 @st.composite

@@ -258,10 +258,12 @@ def test_what_chance_allows(monkeypatch):
 
 
 def test_another_version_of_the_data_is_said():
-    assert "3,956" in beside.other_version("eurlex-4k", "reeval")
-    assert "3,956" in beside.other_version("eurlex-4k", "calibration")
-    for document in ("xcrepo", "jain16", "coverage"):
-        assert beside.other_version("eurlex-4k", document) == ""
+    entry = registry.get("eurlex-4k")
+    versions = {"reeval", "calibration"}
+    for document in ("xcrepo", "jain16", "reeval", "calibration", "coverage"):
+        assert ("3,956" in beside.other_version(entry, document)) == (document in versions)
+        said = beside.other_version(entry.version("calibration:table3"), document)
+        assert ("3,993" in said) == (document in ("xcrepo", "jain16"))
 
 
 # ---------------------------------------------------------------- from the word to the page

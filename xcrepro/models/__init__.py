@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from xcrepro.models.fastxml import PfastXML as PfastXML
     from xcrepro.models.linear import DiSMEC as DiSMEC
     from xcrepro.models.linear import OneVsRest as OneVsRest
+    from xcrepro.models.linear import PWDiSMEC as PWDiSMEC
     from xcrepro.models.networks.attention import LabelAttention as LabelAttention
     from xcrepro.models.networks.clustered import ClusterNetwork as ClusterNetwork
     from xcrepro.models.networks.graph import GraphTowers as GraphTowers
@@ -44,6 +45,7 @@ CLASSES = {
     "Popularity": "popularity",
     "OneVsRest": "linear",
     "DiSMEC": "linear",
+    "PWDiSMEC": "linear",
     "PLT": "plt",
     "FastXML": "fastxml",
     "PfastXML": "fastxml",

@@ -35,6 +35,13 @@ class NotFitted(XCError, ValueError):
     """A model was asked to predict or to be saved before ``fit``."""
 
 
+class LabelWeights(tuple):
+    """Label weights as plain numbers, so that they can be written to a file; shown by their number."""
+
+    def __repr__(self) -> str:
+        return f"'<{len(self)} values>'"
+
+
 class Model:
     """A multi-label classifier in scikit-learn's manners.
 

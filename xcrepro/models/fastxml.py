@@ -28,7 +28,7 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK, empty_places
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import Model, check_array
+from xcrepro.models.base import LabelWeights, Model, check_array
 from xcrepro.models.kernels import fastxml as kernel
 
 
@@ -183,13 +183,6 @@ class FastXML(Model):
             raise ValueError("its leaves hold a label without a share")
 
 
-class _Weights(tuple):
-    """Label weights as plain numbers, so that they can be written to a file; shown by their number."""
-
-    def __repr__(self) -> str:
-        return f"'<{len(self)} values>'"
-
-
 @dataclass(eq=False)
 class PfastXML(FastXML):
     """FastXML for propensity-scored nDCG (jain16, eq. 4): a label's gain is its inverse propensity 1/p_l, not 1.
@@ -230,7 +223,7 @@ class PfastXML(FastXML):
 
     def __setattr__(self, name: str, value) -> None:
         if name == "inverse_propensity" and value is not None:
-            value = _Weights(np.asarray(value, np.float64).ravel().tolist())
+            value = LabelWeights(np.asarray(value, np.float64).ravel().tolist())
         super().__setattr__(name, value)
 
     def _check_probabilities(self) -> None:

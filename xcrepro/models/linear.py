@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic
+from xcrepro.core import arithmetic, propensity
 from xcrepro.core import threads as cores
-from xcrepro.core.arguments import one_of, real_number, whole_number
+from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import Model, by_stretches, check_array, unit_rows
+from xcrepro.models.base import LabelWeights, Model, by_stretches, check_array, unit_rows
 from xcrepro.models.kernels import linear_train
 
 _LOSSES = {"logistic": 10.0, "squared_hinge": 1.0}
@@ -89,6 +89,10 @@ class OneVsRest(Model):
             do = "take predict's scores and calibrate them"
             raise ArgumentError("loss", "must be logistic for probabilities", repr(self.loss_), do)
 
+    def _positives_count(self, truth: Truth) -> np.ndarray:
+        """How often the loss of each label's positives counts."""
+        return np.ones(truth.n_labels)
+
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         cost = _LOSSES[one_of("loss", self.loss, _LOSSES)]
         whole_number("seed", self.seed, 0, _INT_MAX)
@@ -104,6 +108,7 @@ class OneVsRest(Model):
         rows = unit.indptr.astype(np.int64), unit.indices.astype(np.uint32), unit.data
         total = np.bincount(unit.indices, unit.data, used.size)
         draw = np.random.default_rng(self.seed).random(n)
+        times = self._positives_count(truth)[labels]
 
         def train(lo: int, hi: int) -> list:
             return [some(at, min(at + _AT_ONCE, hi)) for at in range(lo, hi, _AT_ONCE)]
@@ -111,7 +116,7 @@ class OneVsRest(Model):
         def some(lo: int, hi: int) -> tuple:
             positives = columns[:, labels[lo:hi]]
             return linear_train.train(
-                *rows, total, positives.indptr.astype(np.int64), positives.indices,
+                *rows, total, positives.indptr.astype(np.int64), positives.indices, times[lo:hi],
                 self.loss == "logistic", C, eps, draw, _LANES, threshold,
             )[:4]  # fmt: skip
 
@@ -171,6 +176,74 @@ class DiSMEC(OneVsRest):
 
     loss: str = field(default="squared_hinge", init=False, repr=False)
     C: float = 1.0
+
+
+@dataclass(eq=False)
+class PWDiSMEC(DiSMEC):
+    """:class:`DiSMEC` for labels that go missing: the loss of a label's positives counts 2/p_l - 1 times (Qaraei, Schultheis,
+    Gupta and Babbar, TheWebConf 2021; PWXMC on the repository's page).
+
+    If a relevant label is recorded with the chance p, then y/p [f < 0] + (1 - y/p) [f > 0] over recorded y = 0 or 1 has as its
+    mean the 0-1 loss on the complete truth (jain16, theorem 4.1). For y = 1 that is (2/p - 1) [f < 0] and a constant, and the
+    squared hinge is put in place of [f < 0].
+
+    Parameters
+    ----------
+    A, B : float
+        The propensity model's parameters (jain16, eq. 1); N and N_l are counted on the training data.
+    inverse_propensity : array_like of float, shape (L,)
+        Values of 1/p_l, 1 or more and finite, in place of the model's; A and B then do nothing.
+    C, eps, threshold, seed
+        As for :class:`OneVsRest`. Positives that count more also weigh more against the norm.
+
+    Attributes
+    ----------
+    inverse_propensity_ : ndarray of float64, shape (L,)
+        What was used.
+
+    Raises
+    ------
+    ArgumentError
+        For values of 1/p below 1: the loss of a positive would count less than once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, Y = np.eye(3), np.array([[1, 0, 0], [0, 1, 0], [1, 0, 0]])
+    >>> PWDiSMEC(inverse_propensity=[2.0, 5.0, 1.0]).fit(X, Y).predict(X, k=1).ids.T.tolist()
+    [[0, 1, 0]]
+    """
+
+    A: float = 0.55
+    B: float = 1.5
+    inverse_propensity: tuple[float, ...] | None = None
+
+    def __setattr__(self, name: str, value) -> None:
+        if name == "inverse_propensity" and value is not None:
+            value = LabelWeights(np.asarray(value, np.float64).ravel().tolist())
+        super().__setattr__(name, value)
+
+    def _positives_count(self, truth: Truth) -> np.ndarray:
+        given = self.inverse_propensity
+        if given is None:
+            self.inverse_propensity_ = propensity.inverse(truth.label_counts(), truth.n_rows, self.A, self.B)
+        else:
+            self.inverse_propensity_ = label_values("inverse_propensity", given, truth.n_labels, zero=False)
+        least = self.inverse_propensity_.min()
+        if least < 1.0:
+            raise ArgumentError("inverse_propensity", "must be 1 or more", least, "a propensity is a chance, 1 at most")
+        return 2.0 * self.inverse_propensity_ - 1.0
+
+    def _state(self) -> dict[str, np.ndarray]:
+        return super()._state() | {"inverse_propensity": self.inverse_propensity_}
+
+    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
+        super()._restore(arrays)
+        self.inverse_propensity_ = arrays["inverse_propensity"]
+
+    def _check_read(self) -> None:
+        super()._check_read()
+        check_array("inverse propensities", self.inverse_propensity_, "f", self.n_labels_)
 
 
 def _csr(matrix) -> sparse.csr_matrix:

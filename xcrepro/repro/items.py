@@ -227,13 +227,13 @@ class Item:
         found = of.beside(ds, table, sources)
         if len(found):
             documents = dict.fromkeys(id.partition(":")[0] for id in found["table"])
-            for version in filter(None, (of.other_version(ds.entry.name, one) for one in documents)):
+            for version in filter(None, (of.other_version(ds.entry, one) for one in documents)):
                 print(f"{version}, so ours is another experiment.")
             tables.display(tables.show(found))
             return
         names = [name for name in of.of(sources) if name]
         print(
-            f"{', '.join(sources)}: no number of {ds.title.partition(',')[0]} is printed; of these: {', '.join(names)}"
+            f"{', '.join(sources)}: no number of {ds.title.partition(', ')[0]} is printed; of these: {', '.join(names)}"
         )
 
     def verdicts(self, evidence: pd.DataFrame) -> None:

@@ -450,7 +450,7 @@ def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[st
     for id, row in tables().items():
         if name not in datasets_of(id) or not items.keys() & {*row.items}:
             continue
-        version, some, lacking = of_print.other_version(name, id.partition(":")[0]), [], {}
+        version, some, lacking = of_print.other_version(entry, id.partition(":")[0]), [], {}
         if id in entry.published:
             some = counted(name, id)
         else:

@@ -25,7 +25,8 @@ from xcrepro.core.data.registry import BINS
 from xcrepro.core.folds.ties import IN_ORDER
 from xcrepro.core.metrics import registry
 
-EVERYTHING = [*registry.METRICS]
+MEMBERS = [*registry.FAMILIES, "macro-F0.5", "alpha-coverage (0)", "alpha-coverage (1)", "n'-coverage (1)"]
+EVERYTHING = [*registry.METRICS, *MEMBERS]
 KS = (1, 2, 3, 5)
 
 # ---------------------------------------------------------------- oracles
@@ -99,6 +100,21 @@ def of_pairs(oracle):
     return of
 
 
+def recalled(alpha: float):
+    return by_label(naive.macro, lambda tp, predicted, true: float(tp > 0 and tp / true >= alpha))
+
+
+def drawn(size: int):
+    """A label is missed by so many rows, drawn with replacement, as often as each misses it."""
+
+    def of(case: Case, k: int) -> float:
+        n = len(case.truth)
+        share = [Fraction(tp, n) for tp, *_ in naive.per_label(case.truth, case.ranking, k, case.n_labels)]
+        return float(naive.mean([1 - (1 - each) ** size for each in share]))
+
+    return of
+
+
 def share_covered(case: Case, k: int, of: int) -> float:
     return len(naive.covered(case.truth, case.ranking, k)) / max(1, of)
 
@@ -122,6 +138,7 @@ ORACLES = {
     "R": ranked(naive.recall),
     "nDCG": ranked(naive.ndcg),
     "nDCG (ideal k)": ranked(naive.ndcg, "k"),
+    "DCG": lambda case, k: naive.mean([naive.gain(y, r, k) for y, r in zip(case.truth, case.ranking, strict=True)]),
     "MRR": ranked(naive.mrr),
     "MRR (relevant)": ranked(naive.table1b, lambda rank: 1.0 / rank),
     "AP": ranked(naive.average_precision),
@@ -149,6 +166,9 @@ ORACLES = {
     "PSP": weighed(naive.psp),
     "PSnDCG": weighed(naive.psndcg),
     "PSP (bare)": weighed(naive.psp, normalize=False),
+    "PSDCG": lambda case, k: naive.mean(
+        [naive.gain(y, r, k, case.weight) for y, r in zip(case.truth, case.ranking, strict=True)]
+    ),
     "PSnDCG (ideal k)": weighed(naive.psndcg, ideal="k"),
     "PSnDCG (bare)": weighed(naive.psndcg, normalize=False),
     "PSnDCG (bare, ideal k)": weighed(naive.psndcg, normalize=False, ideal="k"),
@@ -169,6 +189,9 @@ ORACLES = {
         )
         for name, low, high in zip(("0", *BINS), (0, 1, 10, 100, 1000), (1, 10, 100, 1000, math.inf), strict=True)
     },
+    **{f"macro-F{beta}": by_label(naive.macro, naive.label_f(beta)) for beta in (2, 0.5)},
+    **{f"alpha-coverage ({alpha})": recalled(alpha) for alpha in (0.5, 0, 1)},
+    **{f"n'-coverage ({size})": drawn(size) for size in (100, 1)},
     "ECE": binned(),
     "ECE over": binned(half="over"),
     "ECE under": binned(half="under"),

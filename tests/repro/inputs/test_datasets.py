@@ -14,7 +14,7 @@ from tests.rehearsal import standins
 from xcrepro import twin, write_xc
 from xcrepro.core.data import load
 from xcrepro.core.data.dataset import Dataset
-from xcrepro.core.errors import DataError, DataMissing
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.models.twin import Twin
 from xcrepro.repro.inputs import datasets, parameters
 from xcrepro.repro.published import table
@@ -142,6 +142,23 @@ def test_printed_results_of_the_page():
     # Made by hand, and called as one of the catalogue.
     assert datasets.printed_name(Dataset("bibtex", ds.train, ds.test, ds.A, ds.B)) == "Bibtex"
     assert datasets.printed_rows(twin("orcas-800k", scale=1e-4)).empty
+
+
+def test_another_version_of_a_dataset_is_asked_for_by_the_table_that_prints_it(tmp_path, monkeypatch):
+    """EURLex-4K with 3,956 labels: refused by the bare name, and never set beside what is printed of 3,993."""
+    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
+    shape = standins.Shape(15_449, 3_865, 300, 3_956, 102_741)
+    for path, text in standins.files("eurlex-4k", standins.content(shape)).items():
+        (tmp_path / path.rpartition("/")[2]).write_text(text)
+    with pytest.raises(DataError, match="eurlex-4k as calibration:table3"):
+        datasets.pick("eurlex-4k", folder=tmp_path)
+    ds = datasets.pick("eurlex-4k as calibration:table3", folder=tmp_path)
+    assert (ds.entry.name, ds.entry.n_train, ds.entry.n_labels, ds.entry.n_features) == ("eurlex-4k", 15449, 3956, None)
+    assert ds.title == datasets.short_name(ds) == "EURLex-4K (3,956 labels)"
+    assert datasets.home("eurlex-4k as calibration:table3", tmp_path) == tmp_path
+    assert datasets.printed_rows(ds).empty
+    with pytest.raises(ArgumentError, match="calibration:table3"):
+        datasets.pick("eurlex-4k as calibration", folder=tmp_path)
 
 
 def test_a_folder_of_several_has_a_subfolder_for_each(mine):

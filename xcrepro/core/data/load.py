@@ -113,7 +113,8 @@ def load(
         Of ``"gutenberg"``: whose words are the features, ``("title",)`` by default, or ``("title", "author")``.
     check : str or bool
         The published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has the
-        dataset); another of its sources, e.g. ``"jain16:table2"``; or False for none.
+        dataset); another of its sources, e.g. ``"calibration:table3"``, whose version of the data ``entry`` then describes;
+        or False for none.
     A, B : float, optional
         The propensity model's parameters; None: the catalogue's, or 0.55 and 1.5, the default of jain16 (section 5).
     progress : bool
@@ -159,6 +160,8 @@ def load(
         return _synthetic(original, {"path": path, "points": points, "split": split or None, "fields": fields}, A, B)
     entry, notes = _entry_of(name, path)
     source = _source_of(entry, check)
+    if source not in (None, entry.source):
+        entry = entry.version(source)
     is_open = path is None and "committed" in entry.archive
     if not (is_open and isinstance(split, str)):
         split = whole_number("split", split)
@@ -733,7 +736,7 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], counts: dic
         known = {document: row for document, row in other.published.items() if {"n_labels", "n_features"} & row.keys()}
         for document in (document for document, row in known.items() if _same_size(row, counts)):
             right.append(
-                f"another version, which {document} prints: check={document!r}"
+                f"another version, which {document} prints: check={document!r}, in notebooks {entry.name + ' as ' + document!r}"
                 if own
                 else f"{document} prints these numbers of {other.name!r}"
             )

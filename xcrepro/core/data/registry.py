@@ -79,7 +79,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -113,6 +113,7 @@ SYNTHETIC = " (synthetic)"
 """Behind a dataset's name: this is no dataset of the catalogue but a twin of one."""
 COUNTS = ("n_features", "n_labels", "n_train", "n_test")
 AVERAGES = ("avg_points_per_label", "avg_labels_per_point")
+_OF_A_ROW = (*COUNTS, *AVERAGES, "points_per_label_basis")
 
 
 @dataclass(frozen=True)
@@ -256,6 +257,17 @@ class Entry:
     def source(self) -> str:
         """The document and table that the entry's own numbers are from."""
         return next(iter(self.published))
+
+    def version(self, source: str) -> Entry:
+        """The entry of the data that ``source`` prints under this name: with its numbers, its row first."""
+        row = self.published[source]
+        labels = row.get("n_labels", self.n_labels)
+        return replace(
+            self,
+            printed_name=self.printed_name + (f" ({labels:,} labels)" if labels != self.n_labels else ""),
+            published={source: row} | self.published,
+            **{number: row.get(number) for number in _OF_A_ROW},  # type: ignore[arg-type]
+        )
 
     def row(self, source: str) -> int | None:
         """The line that ``source`` gives the dataset in its table of datasets, or None."""
@@ -644,7 +656,7 @@ def _entry(table: dict, folder: Path | None) -> Entry:
         aliases=tuple(table.get("aliases", ())),
         folder=folder,
         twin=TwinShape(**_plain_numbers(table.get("twin", {}))),
-        **{number: first.get(number) for number in (*COUNTS, *AVERAGES, "points_per_label_basis")},  # type: ignore[arg-type]
+        **{number: first.get(number) for number in _OF_A_ROW},  # type: ignore[arg-type]
         **{key: table[key] for key in ("note", "licence", "citation", "archive", "files", "label_names", "splits")
            if key in table},
     )  # fmt: skip

@@ -6,12 +6,9 @@ there take; see there for ``Y``, ``ks`` and ``over``.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic
 from xcrepro.core.arguments import check_rows, cut_offs, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.block import KS, blocks
@@ -21,7 +18,7 @@ from xcrepro.core.kernels import labelwise as kernel
 from xcrepro.core.matrices import checked_matrix
 from xcrepro.core.metrics import labelwise, state
 from xcrepro.core.metrics.formulas import reachable_labels
-from xcrepro.core.metrics.labelwise import Counts, averaged_labels, hit_labels, label_mean
+from xcrepro.core.metrics.labelwise import Counts, hit_labels, label_mean
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
 
@@ -119,9 +116,7 @@ def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str
     [[0.25, 0.5], [0.25, 0.5], [0.0, 0.5]]
     """
     real_number("alpha", alpha, at_least=0, at_most=1)
-    hit = hit_labels(Y, top, ks)
-    covered = ((hit.tp > 0) & (hit.tp / hit.true[:, None] >= alpha)).sum(axis=0)
-    return covered / max(averaged_labels(hit, over), 1)
+    return labelwise.recalled(hit_labels(Y, top, ks), alpha, over)
 
 
 def sampled_coverage(
@@ -160,20 +155,10 @@ def sampled_coverage(
     """
     whole_number("sample_size", sample_size, 1)
     hit = hit_labels(Y, top, ks)
-    n = hit.n_rows
-    if not replace and sample_size > n:
+    if not replace and sample_size > hit.n_rows:
         do = "or draw with replacement: replace=True"
-        raise ArgumentError("sample_size", f"must not exceed the {n} rows", sample_size, do)
-    total = []
-    for hits, labels in labelwise.histograms(hit):
-        if replace:
-            missed = sample_size * arithmetic.log1p(-hits / n)  # minus infinity: a label that no draw can miss
-        else:
-            # One factor a hit: the chance that it, too, is not drawn. From n - n' + 1 hits on one must be.
-            most = min(int(hits[-1]), n - sample_size + 1) if hits.size else 0
-            missed = np.cumsum(arithmetic.log1p(-sample_size / (n - np.arange(most))))[np.minimum(hits, most) - 1]
-        total.append(math.fsum((labels * -arithmetic.expm1(missed)).tolist()))
-    return np.array(total) / max(averaged_labels(hit, over), 1)
+        raise ArgumentError("sample_size", f"must not exceed the {hit.n_rows} rows", sample_size, do)
+    return labelwise.sampled(hit, sample_size, replace, over)
 
 
 def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:

@@ -50,7 +50,9 @@ def evaluate(
     metrics : str or sequence of str, optional
         To compute just these: names of :func:`xcrepro.metrics.table`, at all ``ks``, or at one, as ``"nDCG@5"``. Only so: the
         calibration metrics, such as ``"ECE@5"``, for scores in [0, 1]; ``coverage (reachable)``, which keeps the truth of all
-        rows and takes longer than all else together; and variants that the default leaves out.
+        rows and takes longer than all else together; variants that the default leaves out; and families with a number in the
+        name: ``"macro-F2"`` (any beta), ``"alpha-coverage (0.5)"``, ``"n'-coverage (100)"``. Diversity, which needs the labels'
+        words, is :func:`xcrepro.metrics.diversity` only.
     interval : float, optional
         Such as 0.95: adds the columns ``stderr``, ``low`` and ``high``. The interval is to hold, with this probability, the
         value that is to be expected on a fresh test set of as many rows. It takes each metric's own replicates of the rows (see
@@ -70,7 +72,8 @@ def evaluate(
     Returns
     -------
     DataFrame
-        Columns metric, k, value: fractions, except Hamming and PS-Hamming, which count labels, and label entropy, in nats.
+        Columns metric, k, value: fractions, except Hamming and PS-Hamming, which count labels, DCG and PSDCG, which count
+        discounted hits, and label entropy, in nats.
         The names say the variant: ``nDCG`` divides by the ideal of min(k, |y|), ``nDCG (ideal k)`` by that of k; ``PSP`` and
         ``PSnDCG`` are the published ratios, ``(bare)`` the unnormalised means; F is beta = 1 a row; macro-averages and
         ``coverage`` are over all L labels, ``coverage (test)`` over those with a test positive.

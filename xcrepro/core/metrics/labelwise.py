@@ -539,6 +539,27 @@ def label_mean(hit: HitLabels, column: int, over: str = "all", beta: float = 1.0
     return hit.sums(real_number("beta", beta, above=0))[column] / labels
 
 
+def recalled(hit: HitLabels, alpha: float, over: str = "all") -> np.ndarray:
+    """The share of labels whose recall is at least alpha, and above 0."""
+    covered = ((hit.tp > 0) & (hit.tp / hit.true[:, None] >= alpha)).sum(axis=0)
+    return covered / max(averaged_labels(hit, over), 1)
+
+
+def sampled(hit: HitLabels, sample_size: int, replace: bool = True, over: str = "all") -> np.ndarray:
+    """The share of labels that so many rows drawn from these are expected to cover."""
+    n = hit.n_rows
+    total = []
+    for hits, labels in histograms(hit):
+        if replace:
+            missed = sample_size * arithmetic.log1p(-hits / n)  # minus infinity: a label that no draw can miss
+        else:
+            # One factor a hit: the chance that it, too, is not drawn. From n - n' + 1 hits on one must be.
+            most = min(int(hits[-1]), n - sample_size + 1) if hits.size else 0
+            missed = np.cumsum(arithmetic.log1p(-sample_size / (n - np.arange(most))))[np.minimum(hits, most) - 1]
+        total.append(math.fsum((labels * -arithmetic.expm1(missed)).tolist()))
+    return np.array(total) / max(averaged_labels(hit, over), 1)
+
+
 def _entropy(hits: np.ndarray, labels: np.ndarray) -> float:
     share = hits / max(int((hits * labels).sum()), 1)
     # An exact sum, rounded once: no order of adding to depend on. 0.0 - ... keeps the sign of a plain zero.

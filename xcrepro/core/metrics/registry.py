@@ -148,13 +148,24 @@ def _by_bin(hit: HitLabels, label_counts: np.ndarray) -> dict[str, np.ndarray]:
     return {f"macro-F1 ({name})": values[b] for b, name in enumerate(names) if sizes[b]}
 
 
-METRICS: dict[str, Metric] = {metric.name: metric for metric in (
+class _List(dict):
+    """Name -> Metric. One of a family, whose name holds a number, is made when it is asked for; it is in no list of all."""
+
+    def __missing__(self, name: str) -> Metric:
+        found = family(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+
+METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     # sums over rows
     _rows("P", "xcrepo; coverage, eq. 1", lambda s: s.mean(kernel.HITS) / s.ks, (kernel.HITS,), printed_as=("P", "precision")),
     _rows("R", "coverage, eq. 1", _mean(kernel.RECALL), printed_as=("R", "recall")),
     _rows("nDCG", "xcrepo; reeval, appendix B", _mean(kernel.NDCG_LABELS), printed_as=("N", "nDCG")),
     _rows("nDCG (ideal k)", "jain16, table 1; coverage, eq. 2",
           lambda s: s.mean(kernel.DCG) / perfect_gain(s.ks), (kernel.DCG,), printed_as=("N", "nDCG")),
+    _rows("DCG", "xcrepo", _mean(kernel.DCG), unit="labels", default=False),
     _rows("MRR", "Voorhees 1999", _mean(kernel.FIRST)),
     _rows("MRR (relevant)", "jain16, table 1 (b)", _mean(kernel.RECIPROCAL), default=False),
     _rows("AP", "Manning, Raghavan and Schütze 2008, section 8.4, cut at k", _mean(kernel.AP), default=False),
@@ -193,6 +204,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _rows("PSP (bare)", "xcrepo's formula; jain16, table 1 (a)", lambda s: s.mean(kernel.PS_HITS) / s.ks, (kernel.PS_HITS,)),
     _rows("PSnDCG (ideal k)", "jain16, table 1 and section 7", _ratio(kernel.PS_DCG, kernel.BEST_DCG), default=False,
           printed_as=("PSN", "PSnDCG")),
+    _rows("PSDCG", "xcrepo", _mean(kernel.PS_DCG), unit="labels", default=False),
     _rows("PSnDCG (bare)", "xcrepo's formula", _mean(kernel.PS_NDCG_LABELS), default=False),
     _rows("PSnDCG (bare, ideal k)", "jain16, table 1 (a)",
           lambda s: s.mean(kernel.PS_DCG) / perfect_gain(s.ks), (kernel.PS_DCG,)),
@@ -230,8 +242,26 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in (
     _pairs("confidence", "mean score", lambda p: p.score / p.n, ""),
     _pairs("accuracy", "mean hit", lambda p: p.hits / p.n, "higher"),
     _pairs("pairs", "how many", lambda p: float(p.n), "", unit="pairs"),
-)}  # fmt: skip
-"""Name -> Metric, in the order of tables."""
+))  # fmt: skip
+"""Name -> Metric, in the order of tables; and by name the :data:`FAMILIES`."""
+
+FAMILIES: dict[str, tuple[str, str, str, Callable]] = {
+    "macro-F2": (r"macro-F((?!1(?:\.0*)?$)(?!0*\.?0*$)\d+(?:\.\d+)?)", "above 0, and not 1", "coverage, eq. 11",
+                 lambda beta: lambda hit: labelwise.label_mean(hit, label_kernel.F_BETA, beta=float(beta))),
+    "alpha-coverage (0.5)": (r"alpha-coverage \(((?:0(?:\.\d+)?)|1)\)", "from 0 to 1", "coverage, eq. 28",
+                             lambda alpha: lambda hit: labelwise.recalled(hit, float(alpha))),
+    "n'-coverage (100)": (r"n'-coverage \(([1-9]\d*)\)", "a number of rows, drawn with replacement",
+                          "coverage, eq. 24 and 25", lambda size: lambda hit: labelwise.sampled(hit, int(size))),
+}  # fmt: skip
+"""A member -> the names of its family, with a number in the group; what that must be; the source; the formula of a number."""
+
+
+def family(name: str) -> Metric | None:
+    """The metric of a family that a name means, such as ``macro-F0.5``; None of another name."""
+    for pattern, _, source, formula in FAMILIES.values():
+        if found := re.fullmatch(pattern, name):
+            return _labels(name, source, formula(found[1]), default=False)
+    return None
 
 
 BINNED = "binned macro-F1"
@@ -273,12 +303,13 @@ def default(
 
 
 def table() -> pd.DataFrame:
-    """The list as a DataFrame: metric, unit, better, needs, probabilities, default, printed as, source."""
+    """The list as a DataFrame: metric, unit, better, needs, probabilities, default, printed as, source; last one member of each
+    of the :data:`FAMILIES`, whose names hold a number."""
     import pandas as pd
 
     rows = [
         (m.name, m.unit, m.better, ", ".join(m.needs), m.probabilities, m.default, ", ".join(m.printed_as), m.source)
-        for m in METRICS.values()
+        for m in (*METRICS.values(), *(METRICS[name] for name in FAMILIES))
     ]
     columns = ["metric", "unit", "better", "needs", "probabilities", "default", "printed as", "source"]
     return pd.DataFrame(rows, columns=columns)
@@ -345,7 +376,7 @@ def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
     for given in names:
         name, at, k = given.rpartition("@") if isinstance(given, str) else ("", "", "")
         name = name if at else given
-        if name not in METRICS:
+        if not isinstance(name, str) or (name not in METRICS and family(name) is None):
             raise ArgumentError(
                 "metrics", "must hold known names, one or more", repr(given), _near(given, f"@{k}" if at else "")
             )
@@ -360,7 +391,7 @@ def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
 
 def _near(given, behind: str) -> str:
     """The nearest metric, by the names that documents print too."""
-    known = ", ".join(METRICS)
+    known = ", ".join([*METRICS, *(f"{name} (the number {rule})" for name, (_, rule, *_) in FAMILIES.items())])
     if not isinstance(given, str):
         return f"known: {known}"
     name = given.removesuffix(behind) if behind else given

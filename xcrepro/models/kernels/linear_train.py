@@ -1,9 +1,11 @@
 """Training linear one-vs-rest classifiers: sub-sampled Newton steps, for several labels at a time.
 
-A label's weights minimise |w|^2 / 2 + C sum loss(y w.x), squared hinge or logistic; the bias is the weight of a feature that is
-always 1. Labels that are trained at the same time stand side by side, one in each *lane*: an entry of X is read once for all
-lanes, and they take it in by vector instructions. Lanes never touch each other, so a label's bits depend neither on its
-neighbours nor on the number of threads.
+A label's weights minimise |w|^2 / 2 + C sum loss(y w.x), squared hinge or logistic, in which its positives may count more than
+once (``plus``); the bias is the weight of a feature that is always 1.
+
+Labels that are trained at the same time stand side by side, one in each *lane*: an entry of X is read once for all lanes, and
+they take it in by vector instructions. Lanes never touch each other, so a label's bits depend neither on its neighbours nor on
+the number of threads.
 
 A step is Newton's, but for two things. Its Hessian is a sum over a sample of the points, drawn in proportion to what each
 adds: there are few points with a curvature worth counting where a label has few positives. And the equation is solved by
@@ -112,7 +114,7 @@ def _misses(margin, miss):
 
 
 @kernel
-def _slopes(logistic, C, sign, output, change, step, slope, curvature):
+def _slopes(logistic, C, plus, sign, output, change, step, slope, curvature):
     """First and second derivatives, by the step t, of C sum loss(y (z + t v)), for each lane."""
     lanes = step.size
     margin, miss = np.empty(lanes), np.empty(lanes)
@@ -125,22 +127,22 @@ def _slopes(logistic, C, sign, output, change, step, slope, curvature):
         if logistic:
             _misses(margin, miss)
             for l in range(lanes):
-                p, u = miss[l], np.float64(v[l])
-                slope[l] -= y[l] * p * u
-                curvature[l] += p * (1.0 - p) * (u * u)
+                p, u, times = miss[l], np.float64(v[l]), plus[l] if y[l] > 0.0 else 1.0
+                slope[l] -= y[l] * p * u * times
+                curvature[l] += p * (1.0 - p) * (u * u) * times
         else:
             for l in range(lanes):
-                short, u = 1.0 - margin[l], np.float64(v[l])
+                short, u, times = 1.0 - margin[l], np.float64(v[l]), plus[l] if y[l] > 0.0 else 1.0
                 short = short if short > 0.0 else 0.0
-                slope[l] -= 2.0 * y[l] * short * u
-                curvature[l] += 2.0 * (u * u) if short > 0.0 else 0.0
+                slope[l] -= 2.0 * y[l] * short * u * times
+                curvature[l] += 2.0 * (u * u) * times if short > 0.0 else 0.0
     for l in range(lanes):
         slope[l] *= C
         curvature[l] *= C
 
 
 @kernel
-def _move(logistic, C, sign, output, change, step, loss, curved):
+def _move(logistic, C, plus, sign, output, change, step, loss, curved):
     """Take the step; then ``change`` holds the derivatives of the losses by the outputs. Adds up losses and second derivatives.
 
     The loss -log(1 - p) of a small p is taken from below, by its series.
@@ -158,32 +160,33 @@ def _move(logistic, C, sign, output, change, step, loss, curved):
             _misses(margin, miss)
             large = False
             for l in range(lanes):
-                p = miss[l]
-                v[l] = -C * y[l] * p
-                curved[l] += p * (1.0 - p)
+                p, times = miss[l], plus[l] if y[l] > 0.0 else 1.0
+                v[l] = -C * y[l] * p * times
+                curved[l] += p * (1.0 - p) * times
                 large = large or p > 0.05
-                loss[l] += p * (1.0 + p * (0.5 + p * (1.0 / 3.0 + p * 0.25))) if p <= 0.05 else 0.0
+                loss[l] += p * (1.0 + p * (0.5 + p * (1.0 / 3.0 + p * 0.25))) * times if p <= 0.05 else 0.0
             if large:
                 for l in range(lanes):
                     if miss[l] > 0.05:
-                        loss[l] += softplus(-margin[l])
+                        loss[l] += softplus(-margin[l]) * (plus[l] if y[l] > 0.0 else 1.0)
         else:
             for l in range(lanes):
-                short = 1.0 - margin[l]
+                short, times = 1.0 - margin[l], plus[l] if y[l] > 0.0 else 1.0
                 short = short if short > 0.0 else 0.0
-                v[l] = -2.0 * C * y[l] * short
-                loss[l] += short * short
-                curved[l] += 2.0 if short > 0.0 else 0.0
+                v[l] = -2.0 * C * y[l] * short * times
+                loss[l] += short * short * times
+                curved[l] += 2.0 * times if short > 0.0 else 0.0
     for l in range(lanes):
         loss[l] *= C
         curved[l] *= C
 
 
 @kernel
-def _sample(logistic, C, derivative, limit, draw, rows, weight, size):
+def _sample(logistic, C, plus, derivative, limit, draw, rows, weight, size):
     """The points in the sample of each lane's Hessian: rows[l, :size[l]], and what they count there.
 
     A point of curvature d is one with probability min(1, d / limit[l]), as ``draw`` decides, and counts as max(d, limit[l]).
+    Of a positive the derivative is below 0.
     """
     size[:] = 0
     bar = np.empty(limit.size)
@@ -192,8 +195,8 @@ def _sample(logistic, C, derivative, limit, draw, rows, weight, size):
         for l in range(bar.size):
             bar[l] = limit[l] * draw[i]
         for l in range(bar.size):
-            a = abs(np.float64(c[l]))
-            d = a * (1.0 - a / C) if logistic else (2.0 * C if a > 0.0 else 0.0)
+            a, most = abs(np.float64(c[l])), C * plus[l] if c[l] < 0.0 else C
+            d = a * (1.0 - a / most) if logistic else (2.0 * most if a > 0.0 else 0.0)
             if d > bar[l]:
                 rows[l, size[l]], weight[l, size[l]] = i, max(d, limit[l])
                 size[l] += 1
@@ -314,29 +317,31 @@ def _along(gradient, w, steps, direction, across, square, first):
 
 
 @kernel
-def _begin(indptr, indices, data, total, rows, logistic, C, sign, output, change, gradient, w):
+def _begin(indptr, indices, data, total, rows, logistic, C, plus, sign, output, change, gradient, w):
     """A label enters its lane with a bias only, whose gradient needs no walk over the rows.
 
-    For the squared hinge b minimises b^2 / 2 + C n (share (1 - b)^2 + (1 - share) (1 + b)^2); for the logistic loss it is
-    the log odds of the share of positives. Returns b and the summed curvature.
+    With each positive counted ``plus`` times, there are n points and a share of positives. For the squared hinge b minimises
+    b^2 / 2 + C n (share (1 - b)^2 + (1 - share) (1 + b)^2); for the logistic loss it is the log odds of the share. Returns b
+    and the summed curvature.
     """
-    n, last = output.size, w.size - 1
-    share = rows.size / n
+    last = w.size - 1
+    n = rows.size * plus + (output.size - rows.size)
+    share = rows.size * plus / n
     if logistic:
         b = log(share / (1.0 - share))
-        wrong, missed = C * share, C * (1.0 - share)
+        wrong, missed = C * share, C * (1.0 - share) * plus
         curved = C * share * (1.0 - share) * n
     else:
         b = (2.0 * share - 1.0) * (2.0 * C * n) / (1.0 + 2.0 * C * n)
-        wrong, missed = 2.0 * C * (1.0 + b), 2.0 * C * (1.0 - b)
+        wrong, missed = 2.0 * C * (1.0 + b), 2.0 * C * (1.0 - b) * plus
         curved = 2.0 * C * n
-    for i in range(n):
+    for i in range(output.size):
         sign[i], output[i], change[i] = -1.0, b, wrong
     for f in range(last):
         w[f] = 0.0
         gradient[f] = wrong * total[f]
     w[last] = b
-    gradient[last] = b + wrong * (n - rows.size) - missed * rows.size
+    gradient[last] = b + wrong * (output.size - rows.size) - missed * rows.size
     for i in rows:
         sign[i], change[i] = 1.0, -missed
         for j in range(indptr[i], indptr[i + 1]):
@@ -355,7 +360,7 @@ def _keep(w, threshold, feature, weight, kept):
 
 
 @kernel
-def _search(logistic, C, sign, output, change, label, across, square, first, step):
+def _search(logistic, C, plus, sign, output, change, label, across, square, first, step):
     """How far to go, for each lane.
 
     The objective along a direction is convex: Newton's method for the place where its slope is 0, kept between a place that
@@ -368,7 +373,7 @@ def _search(logistic, C, sign, output, change, label, across, square, first, ste
     for l in range(lanes):
         step[l] = 0.0 if settled[l] else 1.0
     for turn in range(_TURNS):
-        _slopes(logistic, C, sign, output, change, step, slope, curvature)
+        _slopes(logistic, C, plus, sign, output, change, step, slope, curvature)
         left = 0
         for l in range(lanes):
             if settled[l]:
@@ -405,11 +410,12 @@ def _in_order(begin, end, feature, weight):
 
 
 @kernel
-def train(indptr, indices, data, total, label_start, positive, logistic, C, eps, draw, lanes, threshold):
+def train(indptr, indices, data, total, label_start, positive, times, logistic, C, eps, draw, lanes, threshold):
     """Train the classifiers of some labels.
 
     indptr, indices (uint32), data (float32): the rows; total: their sum, (D,).
-    positive[label_start[l]:label_start[l + 1]]: the rows of label l's positives: one at least, and not all.
+    positive[label_start[l]:label_start[l + 1]]: the rows of label l's positives: one at least, and not all. Their losses count
+    times[l] times.
     draw: a random number in [0, 1) for each row. A label ends when its objective is at most the fraction ``eps`` of itself
     above its minimum, or when rounding lets no step lower it any more. Weights below ``threshold`` in size are dropped, never
     the bias.
@@ -427,7 +433,7 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
     heading, image = np.empty(n_features + 1, np.float32), np.empty(n_features + 1, np.float32)
     sample, heavy, size = np.empty((lanes, n), np.int32), np.empty((lanes, n)), np.empty(lanes, np.int64)
     limit, step = np.empty(lanes), np.empty(lanes)
-    label = np.full(lanes, -1)
+    label, plus = np.full(lanes, -1), np.ones(lanes)
     best, stuck = np.empty(lanes), np.empty(lanes, np.int64)
     loss, curved = np.empty(lanes), np.empty(lanes)
     length, norm = np.empty(lanes), np.empty(lanes)
@@ -461,11 +467,11 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
                     steps[l] = 0.0
                     limit[l] = np.inf
                     continue
-                label[l] = started
+                label[l], plus[l] = started, times[started]
                 rows = positive[label_start[started] : label_start[started + 1]]
                 started += 1
                 b, curved[l] = _begin(
-                    indptr, indices, data, total, rows, logistic, C,
+                    indptr, indices, data, total, rows, logistic, C, plus[l],
                     sign[:, l], output[:, l], change[:, l], gradient[:, l], w[:, l],
                 )  # fmt: skip
                 norm[l], best[l], stuck[l] = b * b, np.inf, 0
@@ -475,7 +481,7 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
         if ended == n_labels:
             break
 
-        _sample(logistic, C, change, limit, draw, sample, heavy, size)
+        _sample(logistic, C, plus, change, limit, draw, sample, heavy, size)
         _turn(gradient, residual)
         for l in range(lanes):
             if label[l] >= 0:
@@ -483,8 +489,8 @@ def train(indptr, indices, data, total, label_start, positive, logistic, C, eps,
                 _direction(indptr, indices, data, rows, curve, residual[l], steps[l], heading, image)
         _along(gradient, w, steps, direction, across, square, first)
         _dot(indptr, indices, data, direction, change)
-        _search(logistic, C, sign, output, change, label, across, square, first, step)
-        _move(logistic, C, sign, output, change, step, loss, curved)
+        _search(logistic, C, plus, sign, output, change, label, across, square, first, step)
+        _move(logistic, C, plus, sign, output, change, step, loss, curved)
         for f in range(n_features + 1):
             for l in range(lanes):
                 w[f, l] += step[l] * direction[f, l]

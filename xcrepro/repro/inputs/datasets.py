@@ -21,6 +21,8 @@ from xcrepro.models.twin import Twin, twin
 from xcrepro.repro.inputs import fingerprints
 from xcrepro.repro.published import doubted, record
 
+_VERSION = " as "
+"""Between a dataset's name and the table that prints its version."""
 PRINTED = {"P": "P", "N": "nDCG", "PSP": "PSP", "PSN": "PSnDCG"}
 """The repository's name of a metric -> this package's."""
 
@@ -39,7 +41,8 @@ def pick(
 
     Nothing is downloaded here. ``"synthetic eurlex-4k"`` asks for synthetic data, drawn at ``scale`` with ``seed``
     (:func:`xcrepro.twin`); ``points`` (of those that come with the package) and the split, by default the first, are real
-    data's (:func:`xcrepro.load`).
+    data's (:func:`xcrepro.load`). ``"eurlex-4k as calibration:table3"`` are the data in ``folder`` of which that table prints
+    the size, where documents have several versions under one name.
     """
     if split == "mean":
         raise ArgumentError(
@@ -53,7 +56,9 @@ def pick(
             require(dataset)
             if "committed" in registry.get(dataset).archive:
                 return load(dataset, split=split or 0, points=points, A=A, B=B)
-        return _held_to_record(load(dataset, folder or None, split=split or 0, A=A, B=B))
+        name, _, source = dataset.partition(_VERSION)
+        check = source or "repository"
+        return _held_to_record(load(name, folder or None, split=split or 0, check=check, A=A, B=B))
     for name, value in (("folder", folder), ("split", split)):
         if value:
             raise ArgumentError(name, "must be empty for synthetic data", value, f"real data are called {original!r}")
@@ -63,7 +68,7 @@ def pick(
 
 def home(dataset: str, folder: str | os.PathLike = "") -> Path | None:
     """The folder with the files of the dataset that :func:`pick` takes; None of synthetic data and of what the kit brings."""
-    return home_of(dataset, folder or None) if registry.synthetic(dataset) is None else None
+    return home_of(dataset.partition(_VERSION)[0], folder or None) if registry.synthetic(dataset) is None else None
 
 
 def _held_to_record(ds: Dataset) -> Dataset:
@@ -110,7 +115,9 @@ def printed_name(ds: Dataset) -> str:
 
 def short_name(ds: Dataset) -> str:
     """What a figure calls the dataset: as it is printed, without how many of its records there are; of a twin its title."""
-    return ds.title if isinstance(ds, Twin) or not ds.entry else registry.title(ds.entry.name)
+    listed = registry.find(ds.entry.name) if ds.entry and not isinstance(ds, Twin) else None
+    # The name of part of the records says how many; that of another version says which.
+    return listed.printed_name if listed and listed.source == ds.entry.source else ds.title
 
 
 def printed_rows(ds: Dataset) -> pd.DataFrame:

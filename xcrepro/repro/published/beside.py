@@ -172,9 +172,8 @@ def _known(*numbers: float) -> list[float]:
     return [one for one in numbers if not math.isnan(one)]
 
 
-def other_version(dataset: str, document: str) -> str:
-    """How the data of a document differ from those that the name means, by its own table of datasets; empty if they do not."""
-    entry = datasets.get(dataset)
+def other_version(entry: datasets.Entry, document: str) -> str:
+    """How the data of a document differ from those of an entry, by its own table of datasets; empty if they do not."""
     for its in (its for id, its in entry.published.items() if id.startswith(f"{document}:")):
         sizes = [(name, its[name], getattr(entry, name)) for name in ("n_labels", "n_features") if name in its]
         if off := [f"{one:,} {name[2:]}, here {own:,}" for name, one, own in sizes if own not in (None, one)]:
