@@ -157,16 +157,16 @@ SMALL = {"dim": 2, "epochs": 1}
         (LabelAttention(**SMALL), put_own("output_", lambda output: output[:-1]), "output"),
         (LabelAttention(**SMALL), put_own("labels_", lambda labels: labels + 5), "labels"),
         (LabelAttention(**SMALL), put_own("features_", lambda features: features - 1), "features"),
-        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", parent1=np.array([0, 0, 0, 0, 9])), ""),
-        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", labels=np.array([0, 1, 2, 2, 4])), ""),
-        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", bias0=np.zeros(2)), ""),
+        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", parent1=np.array([0, 0, 0, 0, 9])), "parent1"),
+        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", labels=np.array([0, 1, 2, 2, 4])), "labels"),
+        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", bias0=np.zeros(2)), "output0"),
         (
             ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2),
             put("net_", share_label=np.array([0, 1, 2, 3, 9])),
-            "",
+            "share",
         ),
-        (ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2), put("net_", share_start=np.array([0, 5])), ""),
-        (GraphTowers(**SMALL), lambda model: model.around_.indices.__setitem__(0, 99), ""),
+        (ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2), put("net_", share_start=np.array([0, 5])), "share"),
+        (GraphTowers(**SMALL), lambda model: model.around_.indices.__setitem__(0, 99), "indices"),
     ],
 )
 def test_a_file_with_impossible_arrays_is_refused(model, change, said, tmp_path):
