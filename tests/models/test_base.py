@@ -186,6 +186,9 @@ def test_unfitted_is_an_error_of_its_own(tmp_path):
     for do in (lambda one: one.predict(X), lambda one: one.predict_proba(X), lambda one: one.save(tmp_path / "m")):
         with pytest.raises(m.NotFitted, match=r"Popularity\(\) is"):
             do(m.Popularity())
+    for do in (lambda one: one.predict_coverage(X), lambda one: one.structure()):
+        with pytest.raises(m.NotFitted):
+            do(m.PLT())
     assert issubclass(m.NotFitted, ValueError)
     assert list(tmp_path.iterdir()) == []
 

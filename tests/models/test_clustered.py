@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import xcrepro as xc
 from tests.models.slopes import follow_the_slope
-from tests.refused import damaged, refused
+from tests.refused import refused
 from xcrepro.models import ClusterNetwork, GraphTowers, TwoTowers
 from xcrepro.models.networks import clustered, graph
 
@@ -242,25 +242,3 @@ def test_words_of_another_shape_are_refused(kind):
     for words, got in ((np.ones((2, 3)), "shape (2, 3)"), (np.full((3, 3), np.nan), "nan at row 0, feature 0")):
         with refused("label_features", got):
             kind().fit(np.eye(3), np.eye(3, dtype=int), words)
-
-
-@pytest.mark.parametrize(
-    ("model", "value"),
-    [
-        (ClusterNetwork(max_leaf=2, dim=2, epochs=1), {"parent1": np.array([0, 0, 0, 0, 9])}),
-        (ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2), {"share_label": np.array([0, 1, 2, 3, 9])}),
-        (ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2), {"share_start": np.array([0, 5])}),
-        (ClusterNetwork(max_leaf=2, dim=2, epochs=1), {"labels": np.array([0, 1, 2, 2, 4])}),
-        (ClusterNetwork(max_leaf=2, dim=2, epochs=1), {"bias0": np.zeros(2)}),
-        (GraphTowers(dim=2, epochs=1), None),
-    ],
-)
-def test_a_file_with_impossible_arrays_is_refused(model, value, tmp_path):
-    model.fit(np.eye(5), np.eye(5, dtype=int))
-    if value is None:
-        model.around_.indices[0] = 99
-    else:
-        model.net_ |= value
-    model.save(tmp_path / "m")
-    with damaged("m"):
-        xc.models.load(tmp_path / "m")

@@ -135,3 +135,43 @@ def test_the_rate_falls_to_nearly_nothing_and_every_row_comes_once_an_epoch():
         assert sorted(np.concatenate(rows)) == list(range(7))
         assert [part.size for part in rows] == [3, 3, 1]
     np.testing.assert_allclose(rates, 0.5 * (1 - np.arange(6) / 6))
+
+
+def put(arrays: str, **changes):
+    """Exchanges some of a model's arrays."""
+    return lambda model: getattr(model, arrays).update(changes)
+
+
+def put_own(name: str, change):
+    return lambda model: setattr(model, name, change(getattr(model, name)))
+
+
+SMALL = {"dim": 2, "epochs": 1}
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "said"),
+    [
+        (NeuralOneVsAll(**SMALL), lambda model: model.weights_.update(output=model.weights_["output"][:-1]), "output"),
+        (TwoTowers(**SMALL), put_own("bias_", lambda bias: bias[:2]), "bias"),
+        (LabelAttention(**SMALL), put_own("output_", lambda output: output[:-1]), "output"),
+        (LabelAttention(**SMALL), put_own("labels_", lambda labels: labels + 5), "labels"),
+        (LabelAttention(**SMALL), put_own("features_", lambda features: features - 1), "features"),
+        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", parent1=np.array([0, 0, 0, 0, 9])), "parent1"),
+        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", labels=np.array([0, 1, 2, 2, 4])), "labels"),
+        (ClusterNetwork(max_leaf=2, **SMALL), put("net_", bias0=np.zeros(2)), "output0"),
+        (
+            ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2),
+            put("net_", share_label=np.array([0, 1, 2, 3, 9])),
+            "share",
+        ),
+        (ClusterNetwork("learned", max_leaf=2, dim=2, epochs=2), put("net_", share_start=np.array([0, 5])), "share"),
+        (GraphTowers(**SMALL), lambda model: model.around_.indices.__setitem__(0, 99), "indices"),
+    ],
+)
+def test_a_file_with_impossible_arrays_is_refused(model, change, said, tmp_path):
+    model.fit(np.eye(5), np.eye(5, dtype=int))
+    change(model)
+    model.save(tmp_path / "m")
+    with damaged("m", match=said):
+        xc.models.load(tmp_path / "m")

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 import xcrepro as xc
 from tests.models.slopes import follow_the_slope
 from tests.naive import multilabel_problem
-from tests.refused import damaged
 from xcrepro.core.truth import as_truth
 from xcrepro.models.base import unit_rows
 from xcrepro.models.networks import neural
@@ -239,14 +238,6 @@ def test_one_label_and_more_places_than_labels():
     np.testing.assert_array_equal(top.ids[:, 1:], -1)
     assert (top.scores[:, 0] > 0).tolist() == [True, False] * 3
     assert model.predict_proba(X, 3).nnz == 6
-
-
-def test_a_file_with_impossible_arrays_is_refused(tmp_path, data):
-    model = NeuralOneVsAll(dim=4, epochs=1).fit(data.train.X, data.train.Y)
-    model.weights_["output"] = model.weights_["output"][:-1]
-    model.save(tmp_path / "model")
-    with damaged("model", match="output"):
-        NeuralOneVsAll.load(tmp_path / "model")
 
 
 def test_embeddings_that_no_point_has_stay_as_drawn_and_change_nothing():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.naive import same_bits
 from tests.refused import refused
-from xcrepro.models import PLT, NotFitted, plt
+from xcrepro.models import PLT, plt
 from xcrepro.models.kernels import plt_search, plt_train
 
 
@@ -403,13 +401,6 @@ def test_labels_whose_points_have_no_features():
 def test_arguments_that_cannot_be(models, data, call, argument, got):
     with refused(argument, got):
         call(models[1, "logistic"], data.test.X)
-
-
-def test_what_is_not_fitted_says_so(data):
-    calls = PLT().predict, PLT().predict_proba, PLT().predict_coverage
-    for call in (*(partial(call, data.test.X) for call in calls), PLT().structure):
-        with pytest.raises(NotFitted):
-            call()
 
 
 def test_the_bound_follows_what_was_chosen(models):

@@ -177,14 +177,17 @@ def assert_calibrated(split, truth, marginals):
 
 @pytest.mark.parametrize(("truth", "marginals"), [("Y_complete", "marginals"), ("Y", "observed_marginals")])
 def test_marginals_are_calibrated(small, bibtex, truth, marginals):
-    """In the test split; in train of Bibtex's twin as well, where no label fell out."""
-    for split in (small.test, bibtex.train, bibtex.test):
+    """In the test split; in train of Bibtex's twin as well, where no label fell out; and where labels have parents."""
+    tree = twin("eurlex-4k", scale=0.2, seed=3, hierarchy=True)
+    for split in (small.test, bibtex.train, bibtex.test, tree.test):
         assert_calibrated(split, truth, marginals)
 
 
 def test_observed_marginals_are_marginals_times_propensities(small):
-    for split in (small.train, small.test):
-        product = split.marginals.toarray() * small.propensities
+    tree = twin("eurlex-4k", scale=0.1, hierarchy=True)
+    for split, propensities in ((small.train, small.propensities), (small.test, small.propensities),
+                                (tree.test, tree.propensities)):  # fmt: skip
+        product = split.marginals.toarray() * propensities
         np.testing.assert_allclose(split.observed_marginals.toarray(), product, rtol=1e-6)
 
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from tests.models.test_twin import assert_calibrated
 from tests.refused import damaged
-from xcrepro.core import propensity, threads
+from xcrepro.core import propensity
 from xcrepro.models import twin as module
 from xcrepro.models.kernels import twin as kernels
 from xcrepro.models.twin import twin
@@ -39,17 +38,6 @@ def test_the_complete_truth_is_closed_and_its_marginals_too(tree):
         assert (split.Y_complete < split.Y).nnz == 0
     observed = tree.train.Y.toarray()
     assert (observed[:, below] > observed[:, tree.parents[below]]).any()
-
-
-@pytest.mark.parametrize(("truth", "marginals"), [("Y_complete", "marginals"), ("Y", "observed_marginals")])
-def test_marginals_are_calibrated(truth, marginals):
-    split = twin("eurlex-4k", scale=0.2, seed=3, hierarchy=True).test
-    assert_calibrated(split, truth, marginals)
-
-
-def test_observed_marginals_are_marginals_times_propensities(tree):
-    product = tree.test.marginals.toarray() * tree.propensities
-    np.testing.assert_allclose(tree.test.observed_marginals.toarray(), product, rtol=1e-6)
 
 
 def test_draws_have_their_probability_alone_and_below_their_parent():
@@ -149,12 +137,3 @@ def test_the_catalogue_can_ask_for_it(tmp_path, monkeypatch):
     (tmp_path / "mine" / "dataset.toml").write_text(lines + "hierarchy = 1\n")
     with damaged("dataset.toml", match="hierarchy = 1"):
         twin("mine")
-
-
-def test_threads_do_not_matter(tree, monkeypatch):
-    over_rows = threads.over_rows
-    monkeypatch.setattr(threads, "over_rows", lambda n, work, **_: over_rows(n, work, min_rows=100))
-    other = twin("eurlex-4k", scale=0.1, hierarchy=True)
-    assert (other.train.Y != tree.train.Y).nnz == (other.train.Y_complete != tree.train.Y_complete).nnz == 0
-    assert (other.train.marginals != tree.train.marginals).nnz == 0
-    assert (other.parents == tree.parents).all()

@@ -285,26 +285,6 @@ def test_the_bins_make_up_the_whole():
 # ---------------------------------------------------------------- evaluate
 
 
-def test_evaluate_agrees_with_each_function():
-    trained = [120, 3, 9, 0]
-    table = xc.evaluate(TRUTH, TOP, (3, 1), label_counts=trained)
-    values = {name: group.value.tolist() for name, group in table.groupby("metric")}
-    ks = (3, 1)
-    assert values["macro-P"] == m.macro_precision(TRUTH, TOP, ks).tolist()
-    assert values["macro-R"] == m.macro_recall(TRUTH, TOP, ks).tolist()
-    assert values["macro-F1"] == m.macro_f1(TRUTH, TOP, ks).tolist()
-    assert values["coverage"] == m.coverage(TRUTH, TOP, ks).tolist()
-    assert values["coverage (test)"] == m.coverage(TRUTH, TOP, ks, over="test").tolist()
-    assert values["label entropy"] == m.label_entropy(TRUTH, TOP, ks).tolist()
-    binned = m.binned_macro_f1(TRUTH, TOP, ks, label_counts=trained).dropna()
-    in_bins = {f"macro-F1 ({name})": group["value"].tolist() for name, group in binned.groupby("bin")}
-    assert {name: found for name, found in values.items() if name.startswith("macro-F1 (")} == in_bins
-    assert table.k.tolist() == [3, 1] * (len(table) // 2)
-    assert not table.value.isna().any()
-    reach = xc.evaluate(TRUTH, TOP, ks, metrics=["coverage (reachable)"])
-    assert reach.value.tolist() == m.coverage(TRUTH, TOP, ks, over="reachable").tolist()
-
-
 def test_evaluate_reads_a_stream_once():
     pulled = []
 

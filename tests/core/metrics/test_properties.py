@@ -282,18 +282,18 @@ def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, ti
     while len(parts) > 1:
         one = parts.pop(int(rng.integers(len(parts))))
         parts[int(rng.integers(len(parts)))].merge(one)
-    assert bits(parts[0], tmp_path) == bits(whole, tmp_path)
-    again = xc.State.load(tmp_path / "state.npz")
-    assert bits(again, tmp_path) == bits(whole, tmp_path)
-    assert again.compute().equals(whole.compute())
+    merged, wanted = bits(parts[0], tmp_path), bits(whole, tmp_path)
+    assert merged == wanted
+    again, values = xc.State.load(tmp_path / "state.npz"), whole.compute()
+    assert bits(again, tmp_path) == wanted
     # Nor does the order of rows show in a value, or whether they stream.
     order = rng.permutation(60)
     shuffled = new().update(Y[order], top.rows(order), None, n_relevant[order])
-    assert shuffled.compute().equals(whole.compute())
+    assert shuffled.compute().equals(values)
     given = {"inverse_propensity": w, "label_counts": counts, "metrics": metrics, "ties": ties}
     blocks = ((Y[low : low + 7], top.rows(slice(low, low + 7))) for low in range(0, 60, 7))
     streamed = xc.evaluate(blocks, None, (1, 2, 4), **given, n_relevant=n_relevant)
-    assert streamed.equals(whole.compute())
+    assert streamed.equals(values)
 
 
 def _block(low: int) -> xc.State:

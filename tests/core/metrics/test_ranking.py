@@ -235,13 +235,25 @@ def test_each_function_is_its_metric_of_the_registry():
         "PSnDCG (ideal k)": functools.partial(m.psndcg, **weighed, ideal="k"),
         "PSnDCG (bare)": functools.partial(m.psndcg, **bare),
         "PSnDCG (bare, ideal k)": functools.partial(m.psndcg, **bare, ideal="k"),
+        "macro-P": m.macro_precision,
+        "macro-R": m.macro_recall,
+        "macro-F1": m.macro_f1,
+        "label entropy": m.label_entropy,
+        "coverage": m.coverage,
+        "coverage (test)": functools.partial(m.coverage, over="test"),
+        "coverage (reachable)": functools.partial(m.coverage, over="reachable"),
     }
-    assert {*calls} <= {*registry.names("rows")}  # a metric may have no function of its own
+    assert {*calls} <= {*registry.METRICS}  # a metric may have no function of its own
     table = xc.evaluate(TRUTH, TOP, (1, 3), w, n_relevant=n, metrics=[*calls])
     assert table.columns.tolist() == ["metric", "k", "value"]
     assert len(table) == 2 * table.metric.nunique()
     for name, group in table.groupby("metric"):
         assert group.value.tolist() == calls[name](TRUTH, TOP, (1, 3)).tolist(), name
+    trained = [120, 3, 9, 0][: TRUTH.shape[1]]
+    found = xc.evaluate(TRUTH, TOP, (3, 1), label_counts=trained, metrics="binned macro-F1")
+    in_bins = {name.removeprefix("macro-F1 (")[:-1]: group.value.tolist() for name, group in found.groupby("metric")}
+    table = m.binned_macro_f1(TRUTH, TOP, (3, 1), label_counts=trained).dropna()
+    assert in_bins == {name: group.value.tolist() for name, group in table.groupby("bin")}
 
 
 def test_every_kernel_column_has_its_number_and_serves_a_metric():

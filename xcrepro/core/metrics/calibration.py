@@ -471,7 +471,7 @@ def calibration_table(
     Y, top
         Truth (n, L) and predictions whose scores are probabilities; or an iterable of such pairs as ``Y`` alone, so that
         predictions larger than memory stream through, with the same bits. ACE and smECE keep the distinct scores that have
-        passed: leave them out of ``metrics`` where that is too much, or see :class:`xcrepro.State` for their grid.
+        passed: leave them out of ``metrics`` where that is too much.
     ks : int or sequence of int
     bins, closed
         Of ECE, ACE and the decomposition of Brier.
