@@ -178,7 +178,9 @@ def test_the_ranking_is_that_of_an_oracle_and_the_page_needs_nothing_else(folder
         hand_in(folder, student, top)
     hand_in(folder, "<script>alert(1)", tops["popular"], "x<b>.csv")
     assert main(["course-board", "rank", str(folder)]) == 0
-    table = pd.read_csv(folder / "ranking.csv")
+    table, printed = pd.read_csv(folder / "ranking.csv"), capsys.readouterr().out
+    for needed in table["records"].dropna():
+        assert re.search(rf" {needed:.0f} *$", printed, re.MULTILINE), "a number of records has no decimals"
     expected = {student: precision(hidden(folder, "observed"), top.ids) for student, top in tops.items()}
     expected["<script>alert(1)"] = expected["popular"]
     assert list(table["P@5"]) == sorted(table["P@5"], reverse=True)
