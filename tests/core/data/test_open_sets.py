@@ -224,8 +224,15 @@ def test_without_names_and_words(twin):
 
 def test_telling_words(ds):
     row = ds.validation.X[3].toarray()[0]
-    best = sorted(range(len(row)), key=lambda word: (-row[word], word))[:6]
+    points = np.asarray((ds.train.X > 0).sum(axis=0))[0]
+    rare = [word for word in np.flatnonzero(row).tolist() if points[word] <= ds.n_train / 10]
+    assert len(rare) < np.count_nonzero(row)
+    best = sorted(rare, key=lambda word: (-row[word], word))[:6]
     assert ds.telling_words(3, 6, "validation") == tuple(ds.words[word] for word in best)
+    assert not {"and", "of", "these", "as"} & {word for row in range(50) for word in ds.telling_words(row)}
+    common = [row for row, words in enumerate(np.split(ds.train.X.indices, ds.train.X.indptr[1:-1])) if len(words)
+              and (points[words] > ds.n_train / 10).all()]  # fmt: skip
+    assert all(ds.telling_words(row, part="train") for row in common)
     empty = int(np.flatnonzero(np.diff(ds.train.X.indptr) == 0)[0])
     assert ds.telling_words(empty, part="train") == ()
     with refused("row", 3548, match="0 to 3,547"):

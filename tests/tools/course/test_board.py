@@ -173,12 +173,28 @@ def test_what_is_no_board_is_said(tmp_path, capsys):
     assert "no board" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("dataset", ["tib", "gutenberg"])
+def test_headings_have_their_own_names_and_words(dataset):
+    """By their number of records, which no drawing anew changes; a heading of one word has that word as a feature."""
+    made, _ = board._source(dataset, None, None, 1.0, 3)
+    ds = xc.load(dataset)
+    before = sum(np.asarray(part.Y.sum(axis=0)).ravel() for part in (ds.train, ds.validation, ds.test))
+    found = dict(zip(made.label_names, np.asarray(made.Y.sum(axis=0)).ravel(), strict=True))
+    assert found == {name: n for name, n in zip(ds.label_names, before, strict=True) if n >= min(found.values())}
+    ids = {word: column for column, word in enumerate(made.words)}
+    known = [(label, ids[name.lower()]) for label, name in enumerate(made.label_names) if name.lower() in ids]
+    assert len(known) > 100
+    assert all(made.label_features[label].indices.tolist() == [word] for label, word in known)
+
+
 def test_the_ranking_is_that_of_an_oracle_and_the_page_needs_nothing_else(folder, tops, capsys):
     for student, top in tops.items():
         hand_in(folder, student, top)
     hand_in(folder, "<script>alert(1)", tops["popular"], "x<b>.csv")
     assert main(["course-board", "rank", str(folder)]) == 0
-    table = pd.read_csv(folder / "ranking.csv")
+    table, printed = pd.read_csv(folder / "ranking.csv"), capsys.readouterr().out
+    for needed in table["records"].dropna():
+        assert re.search(rf" {needed:.0f} *$", printed, re.MULTILINE), "a number of records has no decimals"
     expected = {student: precision(hidden(folder, "observed"), top.ids) for student, top in tops.items()}
     expected["<script>alert(1)"] = expected["popular"]
     assert list(table["P@5"]) == sorted(table["P@5"], reverse=True)

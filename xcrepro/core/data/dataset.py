@@ -183,6 +183,9 @@ class Dataset:
     def telling_words(self, row: int, n: int = 8, part: str = "test") -> tuple[str, ...]:
         """The words that say most of a point: those with the largest feature values, which tf-idf weighs by rarity.
 
+        A word of more than a tenth of the train points, such as *and* or *these*, says nothing of one, so it is left out.
+        A point that has no other words keeps them.
+
         Parameters
         ----------
         row : int
@@ -214,5 +217,9 @@ class Dataset:
         row = whole_number("row", row, 0, split.X.shape[0] - 1)
         whole_number("n", n, 1)
         start, end = split.X.indptr[row : row + 2]
-        best = np.argsort(-split.X.data[start:end], kind="stable")[:n]
-        return tuple(self.words[word] for word in split.X.indices[start:end][best])
+        order = np.argsort(-split.X.data[start:end], kind="stable")
+        found = split.X.indices[start:end][order]
+        if self.train.X is not None:
+            common = np.bincount(self.train.X.indices, minlength=len(self.words)) > 0.1 * self.train.X.shape[0]
+            found = found[~common[found]] if not common[found].all() else found
+        return tuple(self.words[word] for word in found[:n])

@@ -86,7 +86,7 @@ def _rank(arguments) -> int:
 
     how = {} if arguments.open else shared.taken(arguments, "excuse")
     table = (board.open_truth if arguments.open else board.rank)(arguments.folder, **how)
-    print(tables.show(table.drop(columns="digest"), decimals=4))
+    print(tables.show(table.drop(columns="digest"), dict.fromkeys(table, 4) | {"records": 0}))
     print(arguments.folder / "index.html")
     return 0
 

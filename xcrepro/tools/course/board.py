@@ -221,10 +221,13 @@ def _source(dataset: str, data, points: int | None, scale: float, seed: int) -> 
 def _recombined(X: sparse.csr_matrix, Y: sparse.csr_matrix, random: np.random.Generator):
     """Records that nobody has: the headings of a record, and as many words, each drawn from another record with one of them.
 
-    Headings of fewer records than :data:`_LEAST` are left out, and records that then have none. So no record brings most of
-    the words of another, and looking one up finds records that share a heading with it, as any neighbour does.
+    Headings of fewer records than :data:`_LEAST` are taken out, and records that then have none. So no record brings most of
+    the words of another, and looking one up finds records that share a heading with it, as any neighbour does. Headings
+    keep their columns, by which they are named.
     """
-    Y = Y[:, np.asarray(Y.sum(axis=0)).ravel() >= _LEAST]
+    Y = Y.copy()
+    Y.data[(np.asarray(Y.sum(axis=0)).ravel() < _LEAST)[Y.indices]] = 0
+    Y.eliminate_zeros()
     rows = np.flatnonzero(np.diff(Y.indptr))
     X, Y = X[rows], Y[rows]
     of, wanted = Y.tocsc(), np.diff(X.indptr)
