@@ -434,3 +434,11 @@ def test_proxml_is_liblinears_l1_svm(problem, rows):
         theirs = other.fit(rows, Y[:, label]).coef_[0]
         assert objective(weights[:, label], label) <= objective(theirs, label) * (1 + 1e-4)
         np.testing.assert_allclose(weights[:, label], theirs, atol=0.05)
+
+
+@pytest.mark.parametrize(("C", "epochs", "best"), [(1.0, 1, 41), (1.0, 20, 23), (0.1, 1, 44)])
+def test_stopping_pd_sparse_early_on_delicious_is_better_than_its_optimum(real_data, C, epochs, best):
+    """What its notes say."""
+    ds = xc.load("delicious", real_data("delicious"))
+    top = xc.models.PDSparse(C=C, epochs=epochs).fit(ds.train.X, ds.train.Y).predict(ds.test.X, 1)
+    assert round(100 * xc.metrics.precision(ds.test.Y, top, 1)[0]) == best
