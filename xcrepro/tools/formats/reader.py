@@ -196,6 +196,10 @@ def _finished(found: Inputs, Y, index: Index, exclude, named, known: int | None,
         kept = [*index.more][: len(index.more) - (index.width(0) - known)]
         index.more = {name: index.more[name] for name in kept}
         index.more |= {f"no label {i + 1}": known + i for i in range(pooled)}
+        if pooled:
+            lines.append(
+                f"averages over labels are over {known + pooled:,}, of which {pooled} hold the predicted names that are none"
+            )
     width = max(index.width(0), Y.shape[1]) if index.more else Y.shape[1]
     found.truth, found.train = _widened(Y, width), _widened(found.train, width)
     if index.more:
