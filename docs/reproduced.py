@@ -118,7 +118,8 @@ def waiting(rows: Sequence[Row]) -> list[str]:
     for id, row in reproduce.tables().items():
         now = known.get((row.document, row.name), row)
         for name in reproduce.datasets_of(id) if now.extent in OPEN else ():
-            entry, other = registry.get(name), beside.other_version(name, row.document)
+            entry = registry.get(name)
+            other = beside.other_version(entry, row.document)
             if not (other or entry.proprietary or "committed" in entry.archive) and reproduce.can(id, name):
                 by.setdefault(entry.printed_name, []).append(f"{row.document}, {row.name[0].lower()}{row.name[1:]}")
     lines = ["## Which tables still wait for somebody with a download", ""]

@@ -157,14 +157,14 @@ def _lifted(root: Path, sent: bundle.Bundle) -> tuple[dict[Path, str], list[str]
         records[f"{file.parent.parent.name}/{file.parent.name}"] = recorded.read(file)
     found = {item: [*beside.cells(item, made.tables)] for item, made in (records | sent.records).items()}
     for id, row in reproduce.tables().items():
-        if sent.dataset not in reproduce.datasets_of(id) or beside.other_version(sent.dataset, row.document):
+        if sent.dataset not in reproduce.datasets_of(id) or beside.other_version(entry, row.document):
             continue
         ours, missing = reproduce.beside(sent.dataset, id, row.items, found, {}, entry.n_test or 1)
         if ours:
             what = f"{len(ours)} of the {len(ours) + sum(missing.values())} numbers that it prints of"
             said += _lift(rows, row, what, entry.printed_name)
     for row in reproduce.figures(sent.dataset, rows):
-        own = {*found} & {*row.items} and not beside.other_version(sent.dataset, row.document)
+        own = {*found} & {*row.items} and not beside.other_version(entry, row.document)
         if own and row.extent != "stand-in":  # there the method is another one, whatever the data
             said += _lift(rows, row, "our curves of", entry.printed_name)
     texts = {path: reproduced.text(rows)}
