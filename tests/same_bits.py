@@ -81,6 +81,7 @@ MODELS = {
     "Popularity": [{}],
     "OneVsRest": [{}],
     "DiSMEC": [{}],
+    "PWDiSMEC": [{}],
     "PLT": [{"trees": 1, "max_leaf": 20}, {"trees": 1, "max_leaf": 20, "loss": "squared_hinge", "tree": "frequency"}],
     "FastXML": [{"trees": 2}],
     "PfastXML": [{"trees": 2}],

@@ -18,6 +18,7 @@ from xcrepro import TopK, evaluate
 from xcrepro.__main__ import main
 from xcrepro.core import propensity
 from xcrepro.core.metrics import METRICS, corrected_ece
+from xcrepro.core.metrics.registry import FAMILIES
 from xcrepro.tools import formats
 
 
@@ -77,7 +78,7 @@ def test_evaluate_takes_metrics_by_name(files, capsys):
         main(["evaluate", "--list"])
     shown = capsys.readouterr().out.splitlines()
     assert left.value.code == 0
-    assert len(shown) == 1 + len(METRICS)
+    assert len(shown) == 1 + len(METRICS) + len(FAMILIES)
     assert shown[1].startswith("P ")
 
 

@@ -385,7 +385,8 @@ def test_sources_are_the_import_closure(root, monkeypatch):
         assert ("xcrepro/core/metrics/ranking.py" in files) <= (
             {"xcrepro/core/truth.py", "xcrepro/core/kernels/ranking.py"} <= files
         )
-    assert not all("xcrepro/models/plt.py" in files for files in found.values())
+    # Who loads data names synthetic ones, which lie among the models, and these count whole: so an edit of a model reruns all.
+    assert all("xcrepro/models/plt.py" in files for files in found.values())
     for folder in stamps.WHOLE:
         whole = {path.relative_to(root).as_posix() for path in (root / "xcrepro" / folder).rglob("*.py")}
         assert all(whole <= files for files in found.values() if whole & files), folder

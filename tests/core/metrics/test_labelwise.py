@@ -251,7 +251,7 @@ def test_a_label_that_does_not_exist_is_refused_not_written_to():
         (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1] * 4, edges=(0, 1)), "edges"),
         (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1] * 4, over="bin"), "over"),
         (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["binned macro-F1"]), "label_counts must be given"),
-        (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["macro-F2"]), "macro-F2"),
+        (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=["macro-F0"]), "macro-F0"),
         (lambda: xc.evaluate([], ks=1, metrics=["coverage"]), "at least one row"),
         (lambda: xc.evaluate(TRUTH, TOP, 1, metrics=[]), "metrics must hold known names, one or more; got none"),
     ],
