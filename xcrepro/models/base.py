@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic, threads
-from xcrepro.core.arguments import whole_number
+from xcrepro.core import arithmetic, propensity, threads
+from xcrepro.core.arguments import label_values, whole_number
 from xcrepro.core.data.sources import npz_arrays, save_npz
 from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.core.matrices import checked_matrix, row_of
@@ -33,13 +33,6 @@ _LARGEST = 1e15  # weight that no training comes near: millions of products of t
 
 class NotFitted(XCError, ValueError):
     """A model was asked to predict or to be saved before ``fit``."""
-
-
-class LabelWeights(tuple):
-    """Label weights as plain numbers, so that they can be written to a file; shown by their number."""
-
-    def __repr__(self) -> str:
-        return f"'<{len(self)} values>'"
 
 
 class Model:
@@ -252,6 +245,39 @@ class Model:
 
     def _check_read(self) -> None:
         """Raise ValueError where arrays that were read do not fit each other: kernels trust them."""
+
+
+class _LabelWeights(tuple):
+    """Label weights as plain numbers, so that they can be written to a file; shown by their number."""
+
+    def __repr__(self) -> str:
+        return f"'<{len(self)} values>'"
+
+
+class ByPropensity(Model):
+    """What models have in common that weigh labels by inverse propensities, given or those of equation 1 with A and B."""
+
+    A: float
+    B: float
+    inverse_propensity: tuple[float, ...] | None
+
+    def __setattr__(self, name: str, value) -> None:
+        if name == "inverse_propensity" and value is not None:
+            value = _LabelWeights(np.asarray(value, np.float64).ravel().tolist())
+        super().__setattr__(name, value)
+
+    def _inverse_propensities(self, truth: Truth) -> np.ndarray:
+        """1/p of each label, which is kept."""
+        if self.inverse_propensity is None:
+            found = propensity.inverse(truth.label_counts(), truth.n_rows, self.A, self.B)
+        else:
+            found = label_values("inverse_propensity", self.inverse_propensity, truth.n_labels, zero=False)
+        self.inverse_propensity_ = found
+        return found
+
+    def _check_read(self) -> None:
+        super()._check_read()
+        check_array("inverse propensities", self.inverse_propensity_, "f", self.n_labels_)
 
 
 def load(path: str | os.PathLike) -> Model:

@@ -22,13 +22,13 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic, propensity, threads
-from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
+from xcrepro.core import arithmetic, threads
+from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK, empty_places
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import LabelWeights, Model, check_array
+from xcrepro.models.base import ByPropensity, Model, check_array
 from xcrepro.models.kernels import fastxml as kernel
 
 
@@ -184,7 +184,7 @@ class FastXML(Model):
 
 
 @dataclass(eq=False)
-class PfastXML(FastXML):
+class PfastXML(ByPropensity, FastXML):
     """FastXML for propensity-scored nDCG (jain16, eq. 4): a label's gain is its inverse propensity 1/p_l, not 1.
 
     The weights enter the nodes' objective, and the leaves too: eq. 4 comes out of FastXML's by putting y_l / p_l in
@@ -221,28 +221,14 @@ class PfastXML(FastXML):
     B: float = 1.5
     inverse_propensity: tuple[float, ...] | None = None
 
-    def __setattr__(self, name: str, value) -> None:
-        if name == "inverse_propensity" and value is not None:
-            value = LabelWeights(np.asarray(value, np.float64).ravel().tolist())
-        super().__setattr__(name, value)
-
     def _check_probabilities(self) -> None:
         do = "take predict's scores and calibrate them"
         raise ArgumentError(type(self).__name__, "gives scores that are no probabilities", "predict_proba", do)
 
     def _label_gains(self, truth: Truth) -> np.ndarray:
-        if self.inverse_propensity is None:
-            gains = propensity.inverse(truth.label_counts(), truth.n_rows, self.A, self.B)
-        else:
-            gains = label_values("inverse_propensity", self.inverse_propensity, truth.n_labels, zero=False)
-        self.inverse_propensity_ = gains
-        return gains
+        return self._inverse_propensities(truth)
 
     _arrays: ClassVar[tuple[str, ...]] = (*FastXML._arrays, "inverse_propensity")
-
-    def _check_read(self) -> None:
-        super()._check_read()
-        check_array("inverse propensities", self.inverse_propensity_, "f", self.n_labels_)
 
 
 @dataclass(eq=False)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import arithmetic, propensity
+from xcrepro.core import arithmetic
 from xcrepro.core import threads as cores
-from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
+from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import LabelWeights, Model, by_stretches, check_array, unit_rows
+from xcrepro.models.base import ByPropensity, Model, by_stretches, check_array, unit_rows
 from xcrepro.models.kernels import linear_train
 
 _LOSSES = {"logistic": 10.0, "squared_hinge": 1.0}
@@ -179,7 +179,7 @@ class DiSMEC(OneVsRest):
 
 
 @dataclass(eq=False)
-class PWDiSMEC(DiSMEC):
+class PWDiSMEC(ByPropensity, DiSMEC):
     """:class:`DiSMEC` for labels that go missing: the loss of a label's positives counts 2/p_l - 1 times (Qaraei, Schultheis,
     Gupta and Babbar, TheWebConf 2021; PWXMC on the repository's page).
 
@@ -218,21 +218,11 @@ class PWDiSMEC(DiSMEC):
     B: float = 1.5
     inverse_propensity: tuple[float, ...] | None = None
 
-    def __setattr__(self, name: str, value) -> None:
-        if name == "inverse_propensity" and value is not None:
-            value = LabelWeights(np.asarray(value, np.float64).ravel().tolist())
-        super().__setattr__(name, value)
-
     def _positives_count(self, truth: Truth) -> np.ndarray:
-        given = self.inverse_propensity
-        if given is None:
-            self.inverse_propensity_ = propensity.inverse(truth.label_counts(), truth.n_rows, self.A, self.B)
-        else:
-            self.inverse_propensity_ = label_values("inverse_propensity", given, truth.n_labels, zero=False)
-        least = self.inverse_propensity_.min()
-        if least < 1.0:
+        found = self._inverse_propensities(truth)
+        if (least := found.min()) < 1.0:
             raise ArgumentError("inverse_propensity", "must be 1 or more", least, "a propensity is a chance, 1 at most")
-        return 2.0 * self.inverse_propensity_ - 1.0
+        return 2.0 * found - 1.0
 
     def _state(self) -> dict[str, np.ndarray]:
         return super()._state() | {"inverse_propensity": self.inverse_propensity_}
@@ -240,10 +230,6 @@ class PWDiSMEC(DiSMEC):
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         super()._restore(arrays)
         self.inverse_propensity_ = arrays["inverse_propensity"]
-
-    def _check_read(self) -> None:
-        super()._check_read()
-        check_array("inverse propensities", self.inverse_propensity_, "f", self.n_labels_)
 
 
 def _csr(matrix) -> sparse.csr_matrix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Self
 
@@ -180,6 +181,13 @@ class Dataset:
         table = {"name": [self.label_names[label] for label in found], "points": points[found]}
         return pd.DataFrame(table, index=pd.Index(found, name="label"))
 
+    @functools.cached_property
+    def _common_words(self) -> np.ndarray:
+        """(D,) which words more than a tenth of the train points have; none where these have no features."""
+        if self.train.X is None:
+            return np.zeros(len(self.words), np.bool_)
+        return np.bincount(self.train.X.indices, minlength=len(self.words)) > 0.1 * self.train.X.shape[0]
+
     def telling_words(self, row: int, n: int = 8, part: str = "test") -> tuple[str, ...]:
         """The words that say most of a point: those with the largest feature values, which tf-idf weighs by rarity.
 
@@ -219,7 +227,6 @@ class Dataset:
         start, end = split.X.indptr[row : row + 2]
         order = np.argsort(-split.X.data[start:end], kind="stable")
         found = split.X.indices[start:end][order]
-        if self.train.X is not None:
-            common = np.bincount(self.train.X.indices, minlength=len(self.words)) > 0.1 * self.train.X.shape[0]
-            found = found[~common[found]] if not common[found].all() else found
+        telling = found[~self._common_words[found]]
+        found = telling if telling.size else found
         return tuple(self.words[word] for word in found[:n])
