@@ -17,33 +17,42 @@ _SOURCES = {".py", ".toml", ".csv", ".mplstyle"}
 _LARGE = 64 << 20  # bytes from which a file counts by size and time, not by content
 
 
-def digests(modules: Iterable[Path], whole: tuple[str, ...] = ()) -> dict[Path, str]:
+def digests(
+    modules: Iterable[Path], whole: tuple[str, ...] = (), doors: tuple[str, ...] = (), passed: Iterable[Path] = ()
+) -> dict[Path, str]:
     """SHA-256 of these files and of all that they import of the package, directly or not, but the engine.
 
-    Of the folders in ``whole`` one file brings all others.
+    Of the folders in ``whole`` one file brings all others; of those in ``doors`` only their ``__init__.py``, where it is what
+    an import names and not just on the way to a file, as those in ``passed`` are.
     """
-    found, waiting, opened = {}, list(modules), set()
+    found: dict[Path, str] = {}
+    waiting = [*((path, True) for path in modules), *((path, False) for path in passed)]
+    seen: set[tuple[Path, bool]] = set()
+    opened: set[str] = set()
     while waiting:
-        path = waiting.pop()
+        path, is_named = waiting.pop()
+        seen.add((path, is_named))
         folder = (
             path.parent.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else ""
         )  # a reader's own model
         if folder == "repro":
             continue
+        opens = folder in doors and path.name == "__init__.py" and is_named
         folder = next((room for room in whole if f"{folder}/".startswith(f"{room}/")), folder)
         named, found[path] = _code(path, path.stat().st_mtime_ns) if path.suffix == ".py" else ((), file_hash(path))
-        if folder in whole and folder not in opened:
+        if folder in whole and folder not in opened and (opens or folder not in doors):
             opened.add(folder)
-            named += tuple(part for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES)
+            named += tuple((part, False) for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES)
             room = f"{PACKAGE.name}.{folder.replace('/', '.')}"
             named += tuple(part for name in served.names(room) for part in _files(served.place(room, name)))
-        waiting += {*named} - {*found, *waiting}
+        waiting += {*named} - {*seen, *waiting}
     return found
 
 
 @functools.lru_cache(maxsize=1024)
-def _code(path: Path, _mtime: int) -> tuple[tuple[Path, ...], str]:
-    """The package's files that a module imports, and SHA-256 of its lines without docstrings, which decide no number."""
+def _code(path: Path, _mtime: int) -> tuple[tuple[tuple[Path, bool], ...], str]:
+    """What a module imports of the package (:func:`imported`), and SHA-256 of its lines without docstrings, which decide no
+    number."""
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     lines: list[str | None] = [*text.splitlines()]
@@ -57,8 +66,9 @@ def _code(path: Path, _mtime: int) -> tuple[tuple[Path, ...], str]:
     return tuple(imported(tree, text)), hashlib.sha256(code.encode()).hexdigest()
 
 
-def imported(tree: ast.AST, code: str) -> Iterator[Path]:
-    """The package's files that ``code`` imports, wherever in it, with the ``__init__.py`` of their folders."""
+def imported(tree: ast.AST, code: str) -> Iterator[tuple[Path, bool]]:
+    """The package's files that ``code`` imports, wherever in it, with the ``__init__.py`` of their folders; and of each, is it
+    what is named or on the way?"""
     names: set[str] = set()
     for node in _at_run_time(tree):
         if isinstance(node, ast.Import):
@@ -69,7 +79,7 @@ def imported(tree: ast.AST, code: str) -> Iterator[Path]:
                     names |= {f"{PACKAGE.name}.{name}" for name in re.findall(rf"\b{called}\.(\w+(?:\.\w+)?)", code)}
                 names.add(alias.name)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "served.find":
             names |= {".".join(word.value for word in node.args if isinstance(word, ast.Constant))}
     for name in names:
@@ -90,14 +100,15 @@ def _at_run_time(node: ast.AST) -> Iterator[ast.AST]:
         yield from _at_run_time(child)
 
 
-def _files(module: str) -> Iterator[Path]:
-    place = PACKAGE
+def _files(module: str) -> list[tuple[Path, bool]]:
+    place, found = PACKAGE, []
     for part in module.split(".")[1:]:
         place /= part
         if (package := place / "__init__.py").is_file():
-            yield package
+            found.append(package)
         elif (file := place.with_suffix(".py")).is_file():
-            yield file
+            found.append(file)
+    return [(path, path == found[-1]) for path in found]
 
 
 def file_hash(path: Path) -> str:

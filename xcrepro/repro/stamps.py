@@ -20,6 +20,8 @@ from xcrepro.core import paths
 from xcrepro.repro import closure, manifest, notebooks, recorded, typed
 
 WHOLE = ("core/data", "core/metrics", "models", "repro/published")
+DOORS = ("models",)
+"""Of these, those whose parts are looked up by ``__init__.py``; synthetic data, which are drawn without a model, are none."""
 ENGINE = ("compare.py", "figures.py", "items.py", "looks.py", "recorded.py", "same.py", "tables.py", "typed.py")
 
 
@@ -40,10 +42,11 @@ def sources(entry: manifest.Entry) -> dict[str, str]:
     module = closure.PACKAGE / "repro/papers" / f"{entry.id}.py"
     code = "\n".join(notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook)))
     try:
-        imported = [*closure.imported(ast.parse(code), code)]
+        imported = {*closure.imported(ast.parse(code), code)}
     except SyntaxError:
-        imported = []  # the run will say so
-    found = closure.digests([*imported, *([module] if module.is_file() else [])], WHOLE)
+        imported = set()  # the run will say so
+    named = [*(path for path, is_named in imported if is_named), *([module] if module.is_file() else [])]
+    found = closure.digests(named, WHOLE, DOORS, [path for path, _ in imported])
     engine = closure.PACKAGE / "repro"
     parts = _hashes(closure.PACKAGE.parent, [*(engine / name for name in ENGINE), *engine.glob("*.mplstyle")])
     return parts | {short(closure.PACKAGE.parent, path): found[path] for path in sorted(found)}
