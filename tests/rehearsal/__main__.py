@@ -36,7 +36,7 @@ from xcrepro.core.data import load, registry
 from xcrepro.core.errors import XCError
 from xcrepro.core.predictions import TopK
 from xcrepro.repro import children, manifest, notebooks, runner, stamps
-from xcrepro.repro.inputs import baselines
+from xcrepro.repro.inputs import baselines, download
 from xcrepro.tools import reproduce
 
 PAPERS = ("jain16", "reeval", "calibration")
@@ -86,7 +86,7 @@ def prepare(home: Path) -> None:
         archive = standins.archive(name, shape)
         if "key" not in registry.get(name).archive:
             (cache / f"{name}.zip").write_bytes(archive)  # as its reader would save it
-            load.fetch(name, progress=False)
+            download.fetch(name, progress=False)
             continue
         through(name, archive, ways[number % len(ways)])
     for folder in catalogue.strangers(home / "strangers"):
@@ -105,7 +105,7 @@ def through(name: str, archive: bytes, way: str) -> None:
     with doors.serving({name: archive}, "page"):
         refused(name, "an error page")
     with doors.serving({name: archive}, "direct" if way == "changed" else way) as server:
-        load.fetch(name, progress=False)
+        download.fetch(name, progress=False)
     if way == "broken" and not any(server.asked):
         raise AssertionError(f"{name}: a broken transfer began anew and did not go on")
     if way == "changed":
@@ -119,7 +119,7 @@ def through(name: str, archive: bytes, way: str) -> None:
 def refused(name: str, what: str, force: bool = False) -> None:
     """Fetch a dataset that must not arrive."""
     try:
-        load.fetch(name, force=force, progress=False)
+        download.fetch(name, force=force, progress=False)
     except XCError:
         return
     raise AssertionError(f"{name}: {what} was taken")

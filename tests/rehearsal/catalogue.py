@@ -55,10 +55,10 @@ def take(file: Path) -> None:
             raise DataError(where, str(found), str(shape))
         return ()
 
-    load._check_published = check
+    load.check_published = check
 
 
-PRINTED = load._check_published
+PRINTED = load.check_published
 """What ``load`` does outside of a rehearsal."""
 
 

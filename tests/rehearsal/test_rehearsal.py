@@ -17,6 +17,7 @@ from tests.rehearsal import catalogue, doors, standins
 from xcrepro.core.data import load
 from xcrepro.core.data.read import read_sparse, read_xc
 from xcrepro.core.errors import XCError
+from xcrepro.repro.inputs import download
 from xcrepro.tools import formats
 
 SOME = 2
@@ -26,7 +27,7 @@ SOME = 2
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """The folder of a rehearsal: this process takes its stand-ins until the test ends."""
-    monkeypatch.setattr(load, "_check_published", catalogue.PRINTED)
+    monkeypatch.setattr(load, "check_published", catalogue.PRINTED)
     catalogue.take(catalogue.write(tmp_path / "sizes.json", catalogue.shapes()))
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
     monkeypatch.setattr("xcrepro.repro.inputs.download.RETRIES", 1)
@@ -51,7 +52,7 @@ def test_what_must_not_arrive_is_seen(home):
     with doors.serving({"mediamill": archive}, "direct"), pytest.raises(AssertionError, match="was taken"):
         rehearsal.refused("mediamill", "a good archive")
     with doors.serving({"mediamill": archive}, "page"), pytest.raises(XCError):
-        load.fetch("mediamill", force=True, progress=False)
+        download.fetch("mediamill", force=True, progress=False)
 
 
 @pytest.mark.parametrize("name", ["eurlex-4k", "wikititles-500k", "delicious", "lf-wikiseealso-320k"])

@@ -19,7 +19,7 @@ from xcrepro.__main__ import main
 from xcrepro.core.data import load, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro import children, manifest, recorded
-from xcrepro.repro.inputs import baselines, fingerprints
+from xcrepro.repro.inputs import baselines, download, fingerprints
 from xcrepro.repro.published import beside
 from xcrepro.tools import bundle, reproduce
 
@@ -305,7 +305,7 @@ def demo(project, tmp_path, monkeypatch):
         if not here["there"]:
             raise DataMissing(f"{name} is not to be had")
 
-    monkeypatch.setattr(load, "fetch", fetch)
+    monkeypatch.setattr(download, "fetch", fetch)
     monkeypatch.setattr(load, "at_hand", lambda name: here["there"])
     monkeypatch.setattr(load, "home_of", lambda name, path=None: home)
     monkeypatch.setattr(load, "count_splits", lambda name, path: 1)
@@ -404,7 +404,7 @@ def test_what_cannot_be_asked_for(demo, flag):
 def test_without_dask_nothing_is_fetched(demo, monkeypatch, capsys):
     _, home, *_ = demo
     monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.setattr(load, "fetch", lambda *_, **__: pytest.fail("it was fetched"))
+    monkeypatch.setattr(download, "fetch", lambda *_, **__: pytest.fail("it was fetched"))
     assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 2
     assert "xcrepro[scale]" in capsys.readouterr().err
     assert ran(home) == []

@@ -24,7 +24,7 @@ from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import DataError, DataMissing, XCError
 from xcrepro.core.version import __version__
 from xcrepro.repro import certificate, closure, manifest, recorded, recording, same, stamps
-from xcrepro.repro.inputs import fingerprints
+from xcrepro.repro.inputs import download, fingerprints
 
 ABOUT = "bundle.json"
 STAND_IN = "stand-in.txt"
@@ -118,7 +118,7 @@ def described(dataset: str, home: Path) -> dict:
         ds = load.load(dataset, home, split=split)
         truths += [dataclasses.asdict(line) for line in fingerprints.of_dataset(ds, str(split) if count > 1 else "")]
     return {
-        "archive": load.remembered_sum(dataset),
+        "archive": download.remembered_sum(dataset),
         "files": {path.relative_to(home).as_posix(): closure.file_hash(path) for path in files},
         "truths": truths,
         "sizes": [list(one[:3]) for one in load.compare(ds.train, ds.test, entry)] if entry.source else [],

@@ -24,7 +24,7 @@ from xcrepro.core.data import load, registry
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.core.metrics import registry as metrics
 from xcrepro.repro import children, manifest, notebooks, record, recorded, recording, reproduced, runner, stamps
-from xcrepro.repro.inputs import baselines
+from xcrepro.repro.inputs import baselines, download
 from xcrepro.repro.published import beside as of_print
 from xcrepro.repro.published import record as printed
 from xcrepro.tools import bundle
@@ -388,7 +388,7 @@ def _fetched(name: str) -> str:
     try:
         if registry.get(name).proprietary:
             return f"{registry.get(name).printed_name} is proprietary"
-        load.fetch(name)
+        download.fetch(name)
         return ""
     except XCError as error:
         return str(error)

@@ -19,10 +19,11 @@ from tests.refused import damaged, refused
 from tests.rehearsal import standins
 from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Split
-from xcrepro.core.data.load import _nearest, compare, fetch, load, statistics
+from xcrepro.core.data.load import _nearest, compare, load, statistics
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.repro.inputs.download import fetch
 
 TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n 2:2\n"
 TEST = "2 4 3\n2 0:1\n0,1 3:1\n"

@@ -16,7 +16,7 @@ from xcrepro.core.data import load
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.models.twin import Twin
-from xcrepro.repro.inputs import datasets, parameters
+from xcrepro.repro.inputs import datasets, download, parameters
 from xcrepro.repro.published import table
 
 TOML = """
@@ -183,7 +183,7 @@ def fetched(tmp_path_factory) -> Path:
     standins.put("eurlex-4k", cache)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XCREPRO_DATA", str(cache))
-        assert load.fetch("eurlex-4k", progress=False) == cache / "datasets" / "eurlex-4k"
+        assert download.fetch("eurlex-4k", progress=False) == cache / "datasets" / "eurlex-4k"
     return cache
 
 

@@ -154,19 +154,19 @@ def test_good_download(tiny, cache, server):
     assert (len(digest), name) == (64, "tiny-3.zip")
     # The second time nothing is fetched, unless it is asked for.
     assert np.array_equal(read().train.X.toarray(), ds.train.X.toarray())
-    assert load.fetch("Tiny-3", progress=False) == cache / "tiny-3"
+    assert download.fetch("Tiny-3", progress=False) == cache / "tiny-3"
     assert server.hits == 1
-    load.fetch("tiny-3", force=True, progress=False)
+    download.fetch("tiny-3", force=True, progress=False)
     assert server.hits == 2
     assert everything(cache) == there
 
 
 def test_progress_is_a_bar_on_stderr(tiny, cache, capfd):
-    load.fetch("tiny-3")
+    download.fetch("tiny-3")
     out, err = capfd.readouterr()
     assert out == ""
     assert "100%" in err
-    load.fetch("tiny-3", force=True, progress=False)
+    download.fetch("tiny-3", force=True, progress=False)
     assert capfd.readouterr() == ("", "")
 
 
@@ -201,11 +201,11 @@ def lying_size() -> bytes:
 
 
 def test_changed_archive(tiny, cache, server):
-    load.fetch("tiny-3", progress=False)
+    download.fetch("tiny-3", progress=False)
     before, old = everything(cache), (cache / "tiny-3.sha256").read_text().split()[0]
     server.body = archive({"Tiny/tiny_train.txt": TRAIN.replace("0:1", "0:9"), "Tiny/tiny_test.txt": TEST})
     with pytest.raises(DataError, match=r"delete .*tiny-3\.sha256") as caught:
-        load.fetch("tiny-3", force=True, progress=False)
+        download.fetch("tiny-3", force=True, progress=False)
     new = download.hashlib.sha256(server.body).hexdigest()
     assert old in str(caught.value)
     assert new in str(caught.value)
@@ -214,18 +214,18 @@ def test_changed_archive(tiny, cache, server):
     assert load.load("tiny-3").train.X[0, 0] == 1
     # As the message says:
     (cache / "tiny-3.sha256").unlink()
-    load.fetch("tiny-3", force=True, progress=False)
+    download.fetch("tiny-3", force=True, progress=False)
     assert load.load("tiny-3").train.X[0, 0] == 9
     assert (cache / "tiny-3.sha256").read_text().split()[0] == new
 
 
 def test_trust_on_first_use_is_said(tiny, cache, server, capfd):
-    load.fetch("tiny-3")
+    download.fetch("tiny-3")
     digest = (cache / "tiny-3.sha256").read_text().split()[0]
     said = capfd.readouterr().err
     for word in ("trusted", digest, str(cache / "tiny-3.sha256")):
         assert word in said
-    load.fetch("tiny-3", force=True)
+    download.fetch("tiny-3", force=True)
     assert "trusted" not in capfd.readouterr().err
 
 
@@ -234,7 +234,7 @@ def test_a_pinned_archive(mine, cache, server, capfd):
     name_archive(mine, f'url = "{server.url}"')
     before = (mine / "dataset.toml").read_text()
     with pytest.raises(DataMissing, match="--force --pin"):
-        load.pin("mine")
+        download.pin("mine")
     assert main(["fetch", "mine", "--pin"]) == 0
     good, digest = server.body, download.hashlib.sha256(server.body).hexdigest()
     assert capfd.readouterr().out.endswith(f"{mine / 'dataset.toml'}: sha256 = {digest}\n")
@@ -249,15 +249,15 @@ def test_a_pinned_archive(mine, cache, server, capfd):
     (cache / "mine.sha256").unlink()
     there = everything(cache)
     with pytest.raises(DataError, match=f"expected {digest}"):
-        load.fetch("mine", force=True, progress=False)
+        download.fetch("mine", force=True, progress=False)
     assert everything(cache) == there
     # Another sum is not written over the one that is there.
     (cache / "mine.sha256").write_text("0" * 64 + "  mine.zip\n")
     with pytest.raises(DataError, match="Take that"):
-        load.pin("mine")
+        download.pin("mine")
     server.body = good
     capfd.readouterr()
-    load.fetch("mine", force=True)
+    download.fetch("mine", force=True)
     assert "trusted" not in capfd.readouterr().err
 
 
@@ -391,7 +391,7 @@ def test_more_than_is_allowed_and_a_say(tiny, cache, server, monkeypatch):
     assert read().train.X.shape == (3, 4)
     monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "much")
     with refused("$XCREPRO_MAX_UNPACKED", "'much'"):
-        load.fetch("tiny-3", force=True, progress=False)
+        download.fetch("tiny-3", force=True, progress=False)
 
 
 def test_larger_than_the_disk(tiny, cache, monkeypatch):
@@ -412,9 +412,9 @@ def test_a_full_disk_leaves_nothing(tiny, cache, server, room):
     assert read().train.X.shape == (3, 4)
 
 
-@pytest.mark.parametrize("where", ["download", "unpack", "_read", "_install"])
+@pytest.mark.parametrize("where", ["download", "unpack", "read_folder", "_install"])
 def test_interruption_leaves_nothing(tiny, cache, monkeypatch, where):
-    module = download if where in ("download", "unpack") else load
+    module = load if where == "read_folder" else download
     real = getattr(module, where)
 
     def stop(*args, **kwargs):
@@ -429,7 +429,7 @@ def test_interruption_leaves_nothing(tiny, cache, monkeypatch, where):
 
 
 def test_interrupted_replacement_keeps_the_old_files(tiny, cache, monkeypatch):
-    load.fetch("tiny-3", progress=False)
+    download.fetch("tiny-3", progress=False)
     before, real = everything(cache), os.rename
 
     def fail(source, target):
@@ -437,9 +437,9 @@ def test_interrupted_replacement_keeps_the_old_files(tiny, cache, monkeypatch):
             raise PermissionError("no")
         real(source, target)
 
-    monkeypatch.setattr(load.os, "rename", fail)
+    monkeypatch.setattr(download.os, "rename", fail)
     with pytest.raises(PermissionError):
-        load.fetch("tiny-3", force=True, progress=False)
+        download.fetch("tiny-3", force=True, progress=False)
     assert everything(cache) == before
 
 
@@ -504,9 +504,9 @@ def test_no_archive_says_what_to_do(cache):
     with pytest.raises(DataMissing, match=r"no archive(?s:.)*XMLRepository(?s:.)*bibtex\.zip"):
         load.load("bibtex")
     with pytest.raises(DataMissing, match="proprietary"):
-        load.fetch("ads-9m")
+        download.fetch("ads-9m")
     with refused("name", match="'bibtex'"):
-        load.fetch("bibtx")
+        download.fetch("bibtx")
     with pytest.raises(XCError, match=r"'eurlex-4k' .*'raw'"):
         download.archive_url("eurlex-4k", "raw")
     assert everything(cache) == []
@@ -514,15 +514,15 @@ def test_no_archive_says_what_to_do(cache):
 
 def test_two_at_once(tiny, cache, server, monkeypatch):
     """The one that finishes last finds the folder there and leaves it."""
-    real = load._install
+    real = download._install
 
     def second(*args):
         # Another fetch, from beginning to end, while the first one is about to put its files in place.
-        monkeypatch.setattr(load, "_install", real)
-        load.fetch("tiny-3", progress=False)
+        monkeypatch.setattr(download, "_install", real)
+        download.fetch("tiny-3", progress=False)
         real(*args)
 
-    monkeypatch.setattr(load, "_install", second)
+    monkeypatch.setattr(download, "_install", second)
     assert read().train.X.shape == (3, 4)
     assert server.hits == 2
     assert everything(cache)[:2] == ["tiny-3", "tiny-3.sha256"]
@@ -531,7 +531,7 @@ def test_two_at_once(tiny, cache, server, monkeypatch):
 def test_many_at_once(tiny, cache, server):
     """Nothing is shared but the folder, so threads race as processes do."""
     with ThreadPoolExecutor(8) as pool:
-        folders = list(pool.map(lambda _: load.fetch("tiny-3", progress=False), range(8)))
+        folders = list(pool.map(lambda _: download.fetch("tiny-3", progress=False), range(8)))
     assert set(folders) == {cache / "tiny-3"}
     assert [p for p in everything(cache) if "/" not in p] == ["tiny-3", "tiny-3.sha256"]
     assert load.load("tiny-3").train.X.shape == (3, 4)
@@ -556,7 +556,7 @@ def name_archive(home: Path, text: str) -> None:
 
 def test_a_readers_archive_by_address(mine, cache, server):
     name_archive(mine, f'url = "{server.url}"')
-    assert load.fetch("mine", progress=False) == cache / "mine"
+    assert download.fetch("mine", progress=False) == cache / "mine"
     assert load.load("mine").comparable
     assert server.hits == 1
     assert everything(cache)[:2] == ["mine", "mine.sha256"]
@@ -568,7 +568,7 @@ def test_a_readers_archive_beside_the_toml(mine, cache):
         load.load("mine", progress=False)
     (mine / "data.zip").write_bytes(archive())
     assert load.load("mine", progress=False).label_counts.tolist() == [2, 2, 1]
-    assert load.fetch("mine") == cache / "mine"
+    assert download.fetch("mine") == cache / "mine"
 
 
 def test_fetch_on_the_command_line(mine, cache, capsys):

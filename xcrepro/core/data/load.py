@@ -11,8 +11,6 @@ import copy
 import dataclasses
 import os
 import re
-import sys
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -89,7 +87,7 @@ def load(
     path : path, optional
         The folder that holds the files; None: that of a ``dataset.toml`` of your own, the folder ``<name>`` where you are,
         or ``<cache>/datasets/<name>`` (:func:`xcrepro.core.paths.cache_dir`), which is filled from the archive first where it
-        is not there yet (see :func:`fetch`). A ``dataset.toml`` in it describes the data; else a folder holds ONE of
+        is not there yet (see ``xcrepro fetch``). A ``dataset.toml`` in it describes the data; else a folder holds ONE of
 
         - ``train.txt`` and ``test.txt``, or ``*_train.txt`` and ``*_test.txt``
         - ``trn_X_Xf.txt``, ``trn_X_Y.txt``, ``tst_X_Xf.txt``, ``tst_X_Y.txt``; the ``Y`` files alone give a dataset
@@ -178,13 +176,14 @@ def load(
             rule = "must be None but for the datasets that come with the package"
             raise ArgumentError(argument, rule, given, f"these are {', '.join(registry.committed_names())}")
     number = int(split)  # only splits of what comes with the package have names
-    folder = Path(path).expanduser() if path is not None else _available_folder(entry)
+    folder = Path(path).expanduser() if path is not None else available_folder(entry)
     if folder is None:
-        folder = _home(entry)
-        train, test, differences = _fetch(entry, split=number, source=source, force=False, progress=progress)
+        folder = cache_folder(entry)
+        download = served.find("xcrepro.core.data", "download")
+        train, test, differences = download.into_cache(entry, number, source, progress=progress)
     else:
-        train, test = _read(folder, _find_named(entry, folder, archived=path is None), number)
-        differences = _check_published(entry, source, folder, train, test)
+        train, test = read_folder(folder, find_named(entry, folder, archived=path is None), number)
+        differences = check_published(entry, source, folder, train, test)
     if check is False and entry.published[entry.source].keys() > {"printed_name"}:
         notes += ("not compared with what is printed (check=False)",)
     return Dataset(
@@ -219,14 +218,14 @@ def _synthetic(name: str, given: dict, A: float | None, B: float | None) -> Data
 def at_hand(name: str) -> bool:
     """Whether the real data of a dataset of the catalogue are on this machine, so that :func:`load` downloads nothing."""
     entry = registry.get(name)
-    return _available_folder(entry) is not None or _own_archive(entry).is_file()
+    return available_folder(entry) is not None or own_archive(entry).is_file()
 
 
 def require(name: str) -> None:
     """DataMissing, with the ways to get them, where a dataset's real data are not on this machine."""
     entry = registry.get(name)
     if not at_hand(name):
-        raise DataMissing(_what_to_do(entry, "is not on this machine"))
+        raise DataMissing(what_to_do(entry, "is not on this machine"))
 
 
 def home_of(name: str, path: str | os.PathLike | None = None) -> Path | None:
@@ -234,8 +233,8 @@ def home_of(name: str, path: str | os.PathLike | None = None) -> Path | None:
     entry, _ = _entry_of(name, path)
     if path is None and "committed" in entry.archive:
         return None
-    folder = Path(path).expanduser() if path is not None else _available_folder(entry)
-    return folder and next(iter(_find_named(entry, folder, archived=path is None).values())).parent
+    folder = Path(path).expanduser() if path is not None else available_folder(entry)
+    return folder and next(iter(find_named(entry, folder, archived=path is None).values())).parent
 
 
 def count_splits(name: str, path: str | os.PathLike | None) -> int:
@@ -246,71 +245,8 @@ def count_splits(name: str, path: str | os.PathLike | None) -> int:
         entry = registry.get(name)
         return entry.splits if entry.splits and "committed" in entry.archive else 1
     folder = Path(path).expanduser()
-    files = _find_named(_entry_of(name, folder)[0], folder, archived=False)
+    files = find_named(_entry_of(name, folder)[0], folder, archived=False)
     return splits.count_columns(files["train_rows"]) if "train_rows" in files else 1
-
-
-def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
-    """Put a dataset into the cache and return its folder; do nothing where it is there already.
-
-    The archive comes from the address that ``napkinxc.datasets`` or the ``dataset.toml`` keeps, or is
-    ``<cache>/datasets/<name>.zip`` where somebody put one (the way for a machine without a network). It is downloaded,
-    unpacked, read and compared with the published numbers in a hidden folder of the cache, and moved into place whole;
-    on any error nothing stays. Two processes may fetch at once: both work apart, the first to finish wins. The archive must
-    have the SHA-256 that the catalogue has (``sha256`` in ``[archive]``). Where that has none, the first archive that passes
-    the comparison is trusted, which is said, and its sum is kept in ``<cache>/datasets/<name>.sha256``: a later one must have
-    the same.
-
-    Parameters
-    ----------
-    name : str
-        A name of the catalogue.
-    force : bool
-        Fetch again (or unpack your own zip file again) and replace what is there, once the new files are good.
-    progress : bool
-        A bar on stderr.
-
-    Returns
-    -------
-    Path
-        The folder; of a dataset of your own whose files lie beside its ``dataset.toml``, that one.
-
-    Raises
-    ------
-    ArgumentError
-        An unknown name.
-    DataMissing
-        With what to put where, when there is no archive or it cannot be downloaded.
-    DataError
-        When what came is no archive, another one than before, or has another number of points, features or labels.
-
-    Warns
-    -----
-    UserWarning
-        When it has another split or average than printed.
-    """
-    entry = registry.get(name)
-    folder = None if force else _available_folder(entry)
-    if folder is None:
-        _fetch(entry, split=0, source=entry.source, force=force, progress=progress)
-        folder = _home(entry)
-    return folder
-
-
-def pin(name: str) -> Path:
-    """Write the SHA-256 of a dataset's good archive into its file of the catalogue, whose path it gives."""
-    entry = registry.get(name)
-    record = _record_of(entry)
-    if not record.is_file():
-        found = f"no archive of {entry.printed_name} has passed the comparison with what is printed"
-        raise DataMissing(f"{record}: {found}; `xcrepro fetch {entry.name} --force --pin` fetches one")
-    return registry.pin(entry.name, record.read_text(encoding="utf-8").split()[0])
-
-
-def remembered_sum(name: str) -> str:
-    """The SHA-256 of the archive that a dataset in the cache came from; empty where none was fetched."""
-    record = _record_of(registry.get(name))
-    return next(iter(record.read_text(encoding="utf-8").split()), "") if record.is_file() else ""
 
 
 def statistics(train: Split, test: Split) -> dict[str, float | None]:
@@ -394,17 +330,12 @@ def _source_of(entry: Entry, check: str | bool) -> str | None:
     return check
 
 
-def _home(entry: Entry) -> Path:
+def cache_folder(entry: Entry) -> Path:
     """Where the dataset lies in the cache, or would."""
     return paths.cache_dir() / "datasets" / entry.name
 
 
-def _record_of(entry: Entry) -> Path:
-    """Where the sum of the first good archive is remembered."""
-    return _home(entry).with_name(f"{entry.name}.sha256")
-
-
-def _available_folder(entry: Entry) -> Path | None:
+def available_folder(entry: Entry) -> Path | None:
     """The folder that holds the dataset: the package's, that of its own dataset.toml, or the cache's; None where none does."""
     if "committed" in entry.archive:
         return paths.committed(entry.archive["committed"])
@@ -414,12 +345,12 @@ def _available_folder(entry: Entry) -> Path | None:
     with contextlib.suppress(DataMissing):  # any other folder of this name is none of ours
         _find(here)
         return here
-    return home if (home := _home(entry)).is_dir() else None
+    return home if (home := cache_folder(entry)).is_dir() else None
 
 
-def _own_archive(entry: Entry) -> Path:
+def own_archive(entry: Entry) -> Path:
     """Where an archive lies that somebody saved by hand, whether it is there or not."""
-    saved = _home(entry).with_name(f"{entry.name}.zip")
+    saved = cache_folder(entry).with_name(f"{entry.name}.zip")
     beside = entry.folder / entry.archive["file"] if entry.folder and "file" in entry.archive else saved
     return beside if not saved.is_file() else saved
 
@@ -427,7 +358,7 @@ def _own_archive(entry: Entry) -> Path:
 def lies_beside(entry: Entry) -> bool:
     """Whether the files of a reader's dataset are in the folder of its ``dataset.toml``."""
     try:
-        return entry.folder is not None and bool(_find_named(entry, entry.folder))
+        return entry.folder is not None and bool(find_named(entry, entry.folder))
     except DataMissing:
         return False
 
@@ -476,7 +407,7 @@ def _find(folder: Path) -> dict[str, Path]:
     return next(iter(below.values()))
 
 
-def _find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str, Path]:
+def find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str, Path]:
     """The files that the entry names, or napkinXC for its archive where that was unpacked here; else as in any folder."""
     if entry.files:
         named = {role: folder / name for role, name in entry.files.items()}
@@ -578,7 +509,7 @@ def _find_here(folder: Path) -> dict[str, Path] | None:
     return {role: found[0] for role, found in candidates.items()}
 
 
-def _read(folder: Path, files: dict[str, Path], split: int) -> tuple[Split, Split]:
+def read_folder(folder: Path, files: dict[str, Path], split: int) -> tuple[Split, Split]:
     if "data" in files:
         return _read_columns(files, split)
     if split != 0:
@@ -628,7 +559,7 @@ def _excluded(entry: Entry, folder: Path, test: Split) -> tuple[np.ndarray, np.n
     """The pairs that may not be predicted, where a file of them lies beside the data and names some."""
     from xcrepro.core.data import splits
 
-    path = next(iter(_find_named(entry, folder, archived=True).values())).parent / FILTER
+    path = next(iter(find_named(entry, folder, archived=True).values())).parent / FILTER
     if not path.is_file():
         return None
     rows, labels = splits.read_filter(path, shape=test.Y.shape)
@@ -642,7 +573,7 @@ def _label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | No
     from xcrepro.core.data import read
 
     try:
-        home = next(iter(_find_named(entry, folder, archived=True).values())).parent
+        home = next(iter(find_named(entry, folder, archived=True).values())).parent
         found = [path for path in sorted(home.iterdir()) if re.fullmatch(_LABEL_FEATURES, path.name, re.IGNORECASE)]
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
@@ -685,7 +616,7 @@ def _same_widths(files: dict[str, Path], train: Split, part: str, other: Split) 
         raise DataError(mine, f"{two.shape[1]:,} {what}", expected, do=do)
 
 
-def _check_published(
+def check_published(
     entry: Entry, source: str | None, where: str | os.PathLike, train: Split, test: Split
 ) -> tuple[str, ...]:
     """In what the data differ from what ``source`` prints (None: nothing), a split or an average, in words."""
@@ -749,75 +680,8 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], counts: dic
     )
 
 
-def _fetch(
-    entry: Entry, *, split: int, source: str | None, force: bool, progress: bool
-) -> tuple[Split, Split, tuple[str, ...]]:
-    """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared)."""
-    download = served.find("xcrepro.core.data", "download")
-    home = _home(entry)
-    record = _record_of(entry)
-    own = _own_archive(entry)
-    if not own.is_file() and entry.proprietary:
-        raise DataMissing(f"{entry.printed_name} is proprietary: only its statistics are public. Load it with path=")
-    if not own.is_file() and not entry.archive.keys() & {"key", "url"}:
-        raise DataMissing(_what_to_do(entry, "has no archive that could be downloaded"))
-    home.parent.mkdir(parents=True, exist_ok=True)
-    # Beside the final place: a move within one disk is atomic, and whatever goes wrong is removed with the folder.
-    inside = tempfile.TemporaryDirectory(prefix=f".{entry.name}.", dir=home.parent)
-    with paths.faults_named(home), inside as temporary:
-        archive, files = own, Path(temporary, "files")
-        if not own.is_file():
-            archive = Path(temporary, own.name)
-            url = entry.archive.get("url") or download.archive_url(entry.archive["key"], entry.archive["format"])
-            try:
-                download.download(url, archive, progress=progress)
-            except DataMissing as error:
-                raise DataMissing(_what_to_do(entry, f"did not arrive: {error}", url)) from error
-        pinned = entry.archive.get("sha256", "")
-        digest = download.check_sum(archive, record, pinned)
-        try:
-            download.unpack(archive, files, progress=progress)
-            train, test = _read(files, _find_named(entry, files, archived=True), split)
-            differences = _check_published(entry, source, archive.name, train, test)
-        except XCError as error:
-            raise _without_temporary(error, files, archive.name) from error
-        _install(files, home, Path(temporary, "old"), force)
-        for difference in differences:
-            warnings.warn(f"{archive.name}: {difference}", stacklevel=3)
-        if source is not None and not differences:
-            if progress and not pinned and not record.is_file():
-                trusted = "the catalogue has no SHA-256 of it, so this first one is trusted"
-                print(f"{archive.name}: {trusted}: {digest}, remembered in {record}", file=sys.stderr)
-            download.remember_sum(digest, own.name, record)
-    return train, test, differences
-
-
-def _install(files: Path, home: Path, old: Path, force: bool) -> None:
-    if force and home.is_dir():
-        os.rename(home, old)
-    try:
-        os.rename(files, home)
-    except OSError:
-        if home.is_dir():
-            return  # another process finished first, and its files passed the same checks
-        if old.is_dir():
-            os.rename(old, home)
-        raise
-
-
-def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
-    """The same error with the archive's name in place of the temporary folder, which is gone when it is read."""
-    if isinstance(error, DataError):
-        said = [text.replace(str(files), archive) for text in (error.path, error.found, error.expected)]
-        do = ". ".join(filter(None, (error.do, "Nothing was put into the cache")))
-        return DataError(*said, line=error.line, do=do)
-    if isinstance(error, DataMissing):
-        return DataMissing(str(error).replace(str(files), archive))
-    return error
-
-
-def _what_to_do(entry: Entry, reason: str, url: str = "") -> str:
-    home, toml = _home(entry), entry.folder and entry.folder / registry.FILE
+def what_to_do(entry: Entry, reason: str, url: str = "") -> str:
+    home, toml = cache_folder(entry), entry.folder and entry.folder / registry.FILE
     wanted = ", ".join(entry.files.values()) or "; or ".join(LAYOUTS)
     page = PAGE if registry.PAGE_TABLE in entry.published or entry.archive else "those who made it"
     archive = f"save the archive from {url or page}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"

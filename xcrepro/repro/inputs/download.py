@@ -1,4 +1,4 @@
-"""Fetching an archive: get the file, remember its checksum, unpack it safely.
+"""Fetching a dataset: get its archive, remember the checksum, unpack it safely, compare what it holds with what is printed.
 
 The addresses are napkinXC's, and its gdown knows Google Drive's confirmation page. What this adds: nothing half-done is
 left, and a page in place of an archive, a cut or changed archive and one that would write outside its folder are
@@ -11,10 +11,16 @@ import hashlib
 import os
 import shutil
 import stat
+import sys
+import tempfile
+import warnings
 import zipfile
 from pathlib import Path, PurePosixPath
 
 from xcrepro.core import extras
+from xcrepro.core.data import load, registry
+from xcrepro.core.data.dataset import Split
+from xcrepro.core.data.registry import Entry
 from xcrepro.core.data.sources import byte_limit, is_damage
 from xcrepro.core.errors import DataError, DataMissing, XCError
 from xcrepro.core.paths import atomic_path, faults_named
@@ -31,6 +37,140 @@ RATIO, RATIO_FROM = 200, 1 << 20
 """Into how many bytes a packed one may unpack, in members above so many bytes; text of XC data comes to 3 to 50."""
 NAME_PARTS, NAME_LENGTH = 20, 200
 """How deep a member may lie, and how long each name on the way may be, in bytes."""
+
+
+def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
+    """Put a dataset into the cache and return its folder; do nothing where it is there already.
+
+    The archive comes from the address that ``napkinxc.datasets`` or the ``dataset.toml`` keeps, or is
+    ``<cache>/datasets/<name>.zip`` where somebody put one (the way for a machine without a network). It is downloaded,
+    unpacked, read and compared with the published numbers in a hidden folder of the cache, and moved into place whole;
+    on any error nothing stays. Two processes may fetch at once: both work apart, the first to finish wins. The archive must
+    have the SHA-256 that the catalogue has (``sha256`` in ``[archive]``). Where that has none, the first archive that passes
+    the comparison is trusted, which is said, and its sum is kept in ``<cache>/datasets/<name>.sha256``: a later one must have
+    the same.
+
+    Parameters
+    ----------
+    name : str
+        A name of the catalogue.
+    force : bool
+        Fetch again (or unpack your own zip file again) and replace what is there, once the new files are good.
+    progress : bool
+        A bar on stderr.
+
+    Returns
+    -------
+    Path
+        The folder; of a dataset of your own whose files lie beside its ``dataset.toml``, that one.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name.
+    DataMissing
+        With what to put where, when there is no archive or it cannot be downloaded.
+    DataError
+        When what came is no archive, another one than before, or has another number of points, features or labels.
+
+    Warns
+    -----
+    UserWarning
+        When it has another split or average than printed.
+    """
+    entry = registry.get(name)
+    folder = None if force else load.available_folder(entry)
+    if folder is None:
+        into_cache(entry, 0, entry.source, force=force, progress=progress)
+        folder = load.cache_folder(entry)
+    return folder
+
+
+def pin(name: str) -> Path:
+    """Write the SHA-256 of a dataset's good archive into its file of the catalogue, whose path it gives."""
+    entry = registry.get(name)
+    record = _record_of(entry)
+    if not record.is_file():
+        found = f"no archive of {entry.printed_name} has passed the comparison with what is printed"
+        raise DataMissing(f"{record}: {found}; `xcrepro fetch {entry.name} --force --pin` fetches one")
+    return registry.pin(entry.name, record.read_text(encoding="utf-8").split()[0])
+
+
+def remembered_sum(name: str) -> str:
+    """The SHA-256 of the archive that a dataset in the cache came from; empty where none was fetched."""
+    record = _record_of(registry.get(name))
+    return next(iter(record.read_text(encoding="utf-8").split()), "") if record.is_file() else ""
+
+
+def _record_of(entry: Entry) -> Path:
+    """Where the sum of the first good archive is remembered."""
+    return load.cache_folder(entry).with_name(f"{entry.name}.sha256")
+
+
+def into_cache(
+    entry: Entry, split: int, source: str | None, *, force: bool = False, progress: bool = True
+) -> tuple[Split, Split, tuple[str, ...]]:
+    """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared)."""
+    home = load.cache_folder(entry)
+    record = _record_of(entry)
+    own = load.own_archive(entry)
+    if not own.is_file() and entry.proprietary:
+        raise DataMissing(f"{entry.printed_name} is proprietary: only its statistics are public. Load it with path=")
+    if not own.is_file() and not entry.archive.keys() & {"key", "url"}:
+        raise DataMissing(load.what_to_do(entry, "has no archive that could be downloaded"))
+    home.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the final place: a move within one disk is atomic, and whatever goes wrong is removed with the folder.
+    inside = tempfile.TemporaryDirectory(prefix=f".{entry.name}.", dir=home.parent)
+    with faults_named(home), inside as temporary:
+        archive, files = own, Path(temporary, "files")
+        if not own.is_file():
+            archive = Path(temporary, own.name)
+            url = entry.archive.get("url") or archive_url(entry.archive["key"], entry.archive["format"])
+            try:
+                download(url, archive, progress=progress)
+            except DataMissing as error:
+                raise DataMissing(load.what_to_do(entry, f"did not arrive: {error}", url)) from error
+        pinned = entry.archive.get("sha256", "")
+        digest = check_sum(archive, record, pinned)
+        try:
+            unpack(archive, files, progress=progress)
+            train, test = load.read_folder(files, load.find_named(entry, files, archived=True), split)
+            differences = load.check_published(entry, source, archive.name, train, test)
+        except XCError as error:
+            raise _without_temporary(error, files, archive.name) from error
+        _install(files, home, Path(temporary, "old"), force)
+        for difference in differences:
+            warnings.warn(f"{archive.name}: {difference}", stacklevel=3)
+        if source is not None and not differences:
+            if progress and not pinned and not record.is_file():
+                trusted = "the catalogue has no SHA-256 of it, so this first one is trusted"
+                print(f"{archive.name}: {trusted}: {digest}, remembered in {record}", file=sys.stderr)
+            remember_sum(digest, own.name, record)
+    return train, test, differences
+
+
+def _install(files: Path, home: Path, old: Path, force: bool) -> None:
+    if force and home.is_dir():
+        os.rename(home, old)
+    try:
+        os.rename(files, home)
+    except OSError:
+        if home.is_dir():
+            return  # another process finished first, and its files passed the same checks
+        if old.is_dir():
+            os.rename(old, home)
+        raise
+
+
+def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
+    """The same error with the archive's name in place of the temporary folder, which is gone when it is read."""
+    if isinstance(error, DataError):
+        said = [text.replace(str(files), archive) for text in (error.path, error.found, error.expected)]
+        do = ". ".join(filter(None, (error.do, "Nothing was put into the cache")))
+        return DataError(*said, line=error.line, do=do)
+    if isinstance(error, DataMissing):
+        return DataMissing(str(error).replace(str(files), archive))
+    return error
 
 
 def archive_url(key: str, archive_format: str) -> str:

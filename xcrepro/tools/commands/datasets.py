@@ -78,7 +78,7 @@ def _make_filter(arguments) -> int:
 
 def _fetch(arguments) -> int:
     from xcrepro.core.data import registry
-    from xcrepro.core.data.load import fetch, pin
+    from xcrepro.repro.inputs.download import fetch, pin
 
     print(fetch(arguments.name, force=arguments.force))
     entry = registry.get(arguments.name)

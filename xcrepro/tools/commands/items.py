@@ -232,12 +232,13 @@ def _with_folder(parameters: dict, root: Path) -> dict:
     """And the folder in which the real data of the named dataset lie, where none is given."""
     from xcrepro.core.data import load, registry
     from xcrepro.repro import recorded
+    from xcrepro.repro.inputs import download
 
     name = parameters.get("dataset")
     if parameters.get("folder") or recorded.own_data(name, root) or (entry := registry.find(name)) is None:
         return parameters
     load.require(name)
-    load.fetch(name)  # downloads nothing now; an archive that was saved by hand is unpacked
+    download.fetch(name)  # downloads nothing now; an archive that was saved by hand is unpacked
     return {**parameters, "dataset": entry.name, "folder": str(load.home_of(name))}
 
 
