@@ -6,7 +6,7 @@ import ast
 import functools
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from xcrepro._names import WHERE
@@ -56,7 +56,7 @@ def _code(path: Path, _mtime: int) -> tuple[tuple[tuple[Path, bool], ...], str]:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
     lines: list[str | None] = [*text.splitlines()]
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node, clean=False):
             first, rest = node.body[0], node.body[1:]
             alone = not lines[first.lineno - 1][: first.col_offset].strip()
@@ -70,7 +70,9 @@ def imported(tree: ast.AST, code: str) -> Iterator[tuple[Path, bool]]:
     """The package's files that ``code`` imports, wherever in it, with the ``__init__.py`` of their folders; and of each, is it
     what is named or on the way?"""
     names: set[str] = set()
-    for node in _at_run_time(tree):
+    # Expressions are most of a tree; they matter only where a file says the one word that is looked for in them.
+    deep = ast.iter_child_nodes if "served.find" in code else _inside
+    for node in _at_run_time(tree, deep):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name == PACKAGE.name:
@@ -91,13 +93,28 @@ def imported(tree: ast.AST, code: str) -> Iterator[tuple[Path, bool]]:
             yield from _files(served.place(room, last) or name)
 
 
-def _at_run_time(node: ast.AST) -> Iterator[ast.AST]:
+def _at_run_time(node: ast.AST, inside: Callable) -> Iterator[ast.AST]:
     """The nodes of a tree, but for what only a type checker reads, which decides no number."""
-    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+    if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
         return
     yield node
-    for child in ast.iter_child_nodes(node):
-        yield from _at_run_time(child)
+    for child in inside(node):
+        yield from _at_run_time(child, inside)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A tree without its expressions."""
+    yield node
+    for child in _inside(node):
+        yield from _statements(child)
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements, handlers and cases right inside a node."""
+    for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+        inside = getattr(node, part, None)
+        if isinstance(inside, list):  # of a lambda it is an expression
+            yield from inside
 
 
 def _files(module: str) -> list[tuple[Path, bool]]:

@@ -87,6 +87,43 @@ def test_copies_share_what_is_compiled(root, tmp_path):
         assert run(tmp_path / "one", tmp_path / "a file", XDG_CACHE_HOME=tmp_path / "a file")[:2] == (first[0], 0)
 
 
+AT_ONCE = """
+import sys, numpy as np
+from numba.core import event
+from xcrepro.core.kernels import random
+
+class Compiled(event.Listener):
+    def on_start(self, happened):
+        function = happened.data["dispatcher"].py_func
+        if function.__module__.startswith("xcrepro"):  # numba's own implementations are not cached
+            names.append(f"{function.__name__}{happened.data['args']}".replace(" ", ""))
+    def on_end(self, happened):
+        pass
+
+names = []
+event.register("numba:compile", Compiled())
+print("ready", flush=True)
+sys.stdin.readline()
+random.normals(np.uint64(1), np.empty(3))
+print(*names)
+"""
+
+
+def test_of_processes_that_start_at_once_each_kernel_is_compiled_by_one(root, tmp_path):
+    env = {**os.environ, "PYTHONPATH": str(root), "NUMBA_CACHE_DIR": str(tmp_path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    processes = [subprocess.Popen([sys.executable, "-c", AT_ONCE], env=env, cwd=tmp_path, **pipes) for _ in range(3)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    compiled = [name for process in processes for name in process.communicate()[0].split()]
+    assert {process.returncode for process in processes} == {0}
+    assert any(name.startswith("normals(") for name in compiled)
+    assert len(compiled) == len({*compiled})
+
+
 def test_a_person_is_told_once_that_it_compiles(tmp_path):
     """At a terminal, in a pipe, in a notebook: and only where something is compiled."""
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

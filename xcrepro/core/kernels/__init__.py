@@ -13,7 +13,7 @@ import hashlib
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,11 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 from xcrepro.core.kernels import interpreted
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may compile the same kernel
+    fcntl = None  # type: ignore[assignment]
 
 _SHARED = tuple(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "elementary", "random", "tiles"))
 
@@ -83,8 +88,8 @@ def kernel(function: Callable | None = None, **options) -> Callable:
     if function is None:
         return functools.partial(kernel, **options)
     made = _compiling(function, options)
-    if interpreted.can_be(function) and isinstance(made, CPUDispatcher):
-        made.__class__ = OnceItPays
+    if isinstance(made, CPUDispatcher):
+        made.__class__ = OnceItPays if interpreted.can_be(function) else CompiledOnce
     return made
 
 
@@ -111,10 +116,22 @@ def _compiling(function: Callable, options: dict) -> Callable:
     return made
 
 
-class OnceItPays(CPUDispatcher):
-    """A kernel that is interpreted where it is not compiled yet and would take longer to compile than to interpret."""
+class CompiledOnce(CPUDispatcher):
+    """A kernel that one process compiles for all: who comes while it is compiled waits, and loads it."""
 
     _cache: Any
+
+    def compile(self, sig):
+        if not isinstance(self._cache, _Forgiving):
+            return super().compile(sig)  # type: ignore[misc]
+        # No two wait for each other: what a kernel calls never calls that kernel.
+        with global_compiler_lock, contextlib.ExitStack() as self._cache.until_kept:
+            return super().compile(sig)  # type: ignore[misc]
+
+
+class OnceItPays(CompiledOnce):
+    """A kernel that is interpreted where it is not compiled yet and would take longer to compile than to interpret."""
+
     given = 0  # numbers so far
     unkept = False  # is it known to be missing in the cache?
 
@@ -164,10 +181,19 @@ class _Sealed(caching.IndexDataCacheFile):
         return pickle.loads(packed)
 
 
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Other processes that lock this file wait; a process that is killed holds nothing."""
+    with open(path, "a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 class _Forgiving:
     """A kernel's cache in which what cannot be read is a miss, and what cannot be kept is not kept."""
 
     misses_end = False  # is a miss _Missing, instead of None, upon which numba compiles?
+    until_kept: contextlib.ExitStack  # what is given back once the kernel is compiled and kept
 
     def __init__(self, cache) -> None:
         self._cache = cache
@@ -181,6 +207,12 @@ class _Forgiving:
         found = self._load(*key)
         if found is None and self.misses_end:
             raise _Missing
+        if found is None and fcntl is not None:
+            with contextlib.suppress(OSError):  # a disk without locks
+                self._cache._impl.locator.ensure_cache_path()
+                lock = Path(self._cache.cache_path, f"{self._cache._impl.filename_base}.lock")
+                self.until_kept.enter_context(_locked(lock))
+                found = self._load(*key)
         return found
 
     def _load(self, *key):
