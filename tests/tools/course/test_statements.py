@@ -147,6 +147,46 @@ def test_in_half_of_the_fields_table_the_points_of_a_label_are_those_of_train_an
     assert "In some rows they do not" in _one(texts, 1, "should fit together")[0]
 
 
+def test_lesson_1_opens_with_the_tutorials_numbers_and_ours_as_its_program_counts_them(texts, root):
+    """Hits of the first tag over questions, and over all tags; one question lacks a tag that fits."""
+    ds = xc.load("cooking")
+    asked = _one(texts, 1, "whose *P@1* is")[0]
+    printed = [float(number) for number in re.findall(r"is (0\.\d{3})", asked)]
+    page = (root / "docs/fasttext_tutorial.md").read_text(encoding="utf-8")
+    assert all(f"is about {number}" in page for number in printed)
+    first = xc.models.DiSMEC().fit(ds.train.X, ds.train.Y).predict(ds.test.X, 1).ids[:, 0]
+    hit = [label in ds.test.Y[row].indices for row, label in enumerate(first)]
+    ours = [sum(hit) / 3000, sum(hit) / ds.test.Y.nnz]
+    said = [float(number) for number in re.findall(r"(0\.\d{3}):", _one(texts, 1, "linear = xc.models")[1])]
+    assert said == pytest.approx(ours, abs=5e-4)
+    lead = float(re.search(r"is (0\.\d\d) higher", _one(texts, 1, "Is this model good?")[0])[1])
+    assert ours[0] - printed[0] == pytest.approx(lead, abs=5e-3)
+    rows = _one(texts, 1, "asked = np.unique(")[1]
+    found, of = map(int, re.search(r"(\d+) of the (\d+) tags", rows).groups())
+    assert found == len({label for label, right in zip(first, hit, strict=True) if right})
+    assert of == sum(column.nnz > 0 for column in ds.test.Y.T.tocsr())
+    assert 0.5 < found / of < 0.55  # for nearly half of the tags never
+    iron = ds.label_names.index("cast-iron")
+    assert "cast iron" in ds.test.texts["title"][56]
+    assert iron not in ds.test.Y[56].indices
+    assert first[56] == iron
+    assert "cast-iron (counted as wrong)" in rows
+
+
+def test_what_knowing_nothing_reaches_on_the_two_datasets_of_lesson_1(texts):
+    """One question in ten, one record in forty-five."""
+    said = re.findall(r"first label right: +(\d+\.\d)%", _one(texts, 1, "for data in (questions, ds):")[1])
+    shares = []
+    for name in ("cooking", "tib"):
+        ds = xc.load(name)
+        most = int(np.argmax(ds.label_counts))
+        shares.append(100 * ds.test.Y[:, [most]].nnz / ds.test.Y.shape[0])
+    assert list(map(float, said)) == pytest.approx(shares, abs=0.051)
+    assert shares[0] / 10 == pytest.approx(1, abs=0.05)
+    assert 100 / shares[1] == pytest.approx(45, abs=1)
+    assert 10 / shares[1] > 4
+
+
 def test_a_strength_is_one_rule_in_the_lessons_and_on_the_board(texts, tmp_path):
     """W6: a label stays with its propensity to the power of the strength."""
     for number in (3, 4):
