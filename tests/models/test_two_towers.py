@@ -179,7 +179,62 @@ def test_the_encoder_alone_knows_no_scale(lf):
     scores = encoder.predict(lf.test.X, 5).scores
     assert 1 / (1 + math.e) <= scores.min() < scores.max() <= 1 / (1 + 1 / math.e) + 1e-6
     v, _ = two_towers._embed(lf.label_features, encoder.embedding_)
-    np.testing.assert_allclose(encoder.weights_, v, atol=1e-5)
+    np.testing.assert_allclose(encoder.labels_, v, atol=1e-5)
+
+
+def slow_ranking(model, X, shortlist, k):
+    """Every label of every point in Python's own numbers: the nearest by their fused log-odds, all others as they are near."""
+    rows = []
+    for x in X.toarray().astype(float):
+        u = unit(unit(x) @ model.embedding_.astype(float))
+        towers = [float(model.scale_[0]) * float(u @ v) + float(model.scale_[1]) for v in model.labels_.astype(float)]
+        own = [float(u @ w) + float(b) for w, b in zip(model.weights_.astype(float), model.bias_, strict=True)]
+        near = sorted(range(len(own)), key=lambda label: (-float(u @ model.labels_[label].astype(float)), label))
+        short = sorted(near[:shortlist], key=lambda label: (-(own[label] + towers[label]) / 2, label))
+        odds = [(own[label] + towers[label]) / 2 for label in short]
+        for label in near[shortlist:]:
+            odds.append(min(odds[-1], towers[label]))
+        rows.append(
+            [(label, 1 / (1 + math.exp(-z))) for label, z in zip([*short, *near[shortlist:]], odds, strict=True)][:k]
+        )
+    return rows
+
+
+@pytest.mark.parametrize("shortlist", [1, 7, 50, 2000])
+def test_the_nearest_are_ranked_by_both_and_the_others_follow(lf, shortlist):
+    model = TwoTowers(dim=16, epochs=1, shortlist=shortlist).fit(lf.train.X, lf.train.Y, lf.label_features)
+    rows = lf.test.X[np.flatnonzero(lf.test.X.getnnz(axis=1))[:12]]
+    n_labels = lf.train.Y.shape[1]
+    top = model.predict(rows, n_labels + 3)
+    for ids, scores, slow in zip(top.ids, top.scores, slow_ranking(model, rows, shortlist, n_labels), strict=True):
+        assert ids[-3:].tolist() == [-1] * 3
+        assert (np.diff(scores[:-3]) <= 0).all()
+        want = dict(slow)
+        np.testing.assert_allclose(scores[:-3], [want[label] for label in ids[:-3].tolist()], rtol=2e-4)
+        # Labels whose log-odds differ by rounding only may change their places.
+        assert [label for label, _ in slow[:5]] == ids[:5].tolist()
+        assert {label for label, _ in slow[:shortlist]} == {*ids[: min(shortlist, n_labels)].tolist()}
+    for k in (1, 5, 60):
+        assert same_bits(model.predict(rows, k), xc.TopK(top.ids[:, :k], top.scores[:, :k], n_labels))
+
+
+def test_a_head_label_is_not_everybodys_best():
+    """A quarter of all points have it and nearly none has its word, so its classifier has seen few points without it."""
+    rng = np.random.default_rng(0)
+    topic, head = rng.integers(60, size=1200), rng.random(1200) < 0.25
+    X, Y, names = (np.zeros((n, 61), np.float32) for n in (1200, 1200, 61))
+    X[np.arange(1200), topic] = 1
+    X[:5, 60] = 1
+    Y[np.arange(1200), topic] = rng.random(1200) < 0.5
+    Y[:, 60] = head
+    np.fill_diagonal(names, 1)
+    model = TwoTowers(dim=16, shortlist=3).fit(X, Y, names)
+    first = model.predict(X[5:], 1).ids[:, 0]
+    assert (first == 60).mean() < 0.05
+    assert (first == topic[5:]).mean() > 0.9
+    # All labels by their classifiers: what this is a test against.
+    by_all = two_towers._embed(sp.csr_matrix(X[5:]), model.embedding_)[0] @ model.weights_.T + model.bias_
+    assert (by_all.argmax(axis=1) == 60).mean() > 0.5
 
 
 def test_labels_and_points_without_words(lf):

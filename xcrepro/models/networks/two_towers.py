@@ -44,12 +44,17 @@ class TwoTowers(networks.ReadsWords):
     the loss. s and c, one pair for all labels, are the logistic regression of all these pairs on their cosines. So a
     label without training points is scored as its words say.
 
-    **Scores** are probabilities: 1 / (1 + exp(-(u . w_l + b_l))), or for ``output="encoder"`` the logistic function of the
-    cosine u . v_l alone, between 0.27 and 0.73: a contrastive loss knows no scale.
+    **Ranking** is in two steps, because a classifier is right about points that are near to its label and knows no others:
+    the ``shortlist`` labels nearest to a point are ranked by the mean of two log-odds, those of their classifiers and the
+    s u . v_l + c of the towers, a fusion as NGAME's. All other labels follow, as the towers rank them.
+
+    **Scores** are probabilities: the logistic function of these means, and of s u . v_l + c for what follows, but never more
+    than the score before. For ``output="encoder"`` it is that of the cosine u . v_l alone, between 0.27 and 0.73: a
+    contrastive loss knows no scale.
 
     Where it differs from its models: words are averaged where they use a transformer (or DeepXML's averaged words, as
     SiameseXML), negatives come from exact neighbours and not from clusters of points, and the classifiers are a convex
-    problem each.
+    problem each. NGAME learns how to fuse the two scores; here both are log-odds and count alike.
 
     Parameters
     ----------
@@ -64,7 +69,7 @@ class TwoTowers(networks.ReadsWords):
     temperature : float
         Of the softmax, above 0.
     shortlist : int
-        Labels near to a point that negatives are drawn from and that its classifiers are trained on.
+        Labels near to a point: negatives are drawn from them, their classifiers are trained on it and rank them.
     hard, refresh : int
         Hard negatives of a pair, 0 for those of the batch alone; epochs from one shortlist to the next.
     strength : float
@@ -75,8 +80,8 @@ class TwoTowers(networks.ReadsWords):
     Notes
     -----
     A label without words is where its points are. One without points either is at 0 in the common space and is scored by c
-    alone. A point without known words is at 0 too: its labels are ranked by the biases, or tie. A word that neither points
-    nor labels of the training have counts for nothing.
+    alone. A point without known words is at 0 too: all labels are as near, so the lowest ids are its shortlist. A word that
+    neither points nor labels of the training have counts for nothing.
 
     The same seed gives the same bits on every machine, whatever the number of threads.
 
@@ -121,12 +126,12 @@ class TwoTowers(networks.ReadsWords):
         table = drawn_weights(self.seed, 0, 1 / math.sqrt(self.dim), X.shape[1], self.dim)
         table[~known] = 0
         table = self._learn_embeddings(X, words, truth, table)
-        labels, _ = _embed(words, table)
-        self.embedding_ = table
+        self.embedding_, (self.labels_, _) = table, _embed(words, table)
         if self.output == "encoder":
-            self.weights_, self.bias_ = labels, np.zeros(truth.n_labels, np.float32)
+            self.weights_, self.bias_ = self.labels_[:0], np.zeros(0, np.float32)
+            self.scale_ = np.array([1, 0], np.float32)
         else:
-            self.weights_, self.bias_ = self._learn_classifiers(X, labels, truth)
+            self.weights_, self.bias_, self.scale_ = self._learn_classifiers(X, truth)
 
     def _words_of_labels(self, X: sparse.csr_matrix, truth: Truth) -> sparse.csr_matrix:
         """Rows of length 1, float32: what was given, and of labels without words the mean of their points."""
@@ -149,7 +154,7 @@ class TwoTowers(networks.ReadsWords):
         table, squares = state["table"], state["squares"]
         for epoch in steps.epochs():
             if self.hard and epoch % self.refresh == 0:
-                state["near"] = self._near(X, table, _embed(words, table)[0])
+                state["near"] = self._near(_embed(X, table)[0], _embed(words, table)[0]).ids
             for pairs, rate in steps.batches():
                 rows, positives = points[pairs], labels[pairs]
                 drawn = [positives]
@@ -164,15 +169,15 @@ class TwoTowers(networks.ReadsWords):
                 _update(sparse.vstack(batch[:2], format="csr"), np.vstack(gradients), table, squares, np.float32(rate))
         return table
 
-    def _near(self, X: sparse.csr_matrix, table: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """The ids of the labels nearest to each point."""
-        n_labels = labels.shape[0]
-        return _rank(X, table, labels, np.zeros(n_labels, np.float32), min(self.shortlist, n_labels)).ids
+    def _near(self, embedded: np.ndarray, labels: np.ndarray, k: int = 1) -> TopK:
+        """The labels nearest to each point: the shortlist, and as many more as k asks for."""
+        n, n_labels = len(embedded), len(labels)
+        bias = np.zeros(n_labels, np.float32)
+        return rank_by_products(lambda at: embedded[at], n, labels, bias, max(k, min(self.shortlist, n_labels)))
 
-    def _learn_classifiers(
-        self, X: sparse.csr_matrix, labels: np.ndarray, truth: Truth
-    ) -> tuple[np.ndarray, np.ndarray]:
-        near = self._near(X, self.embedding_, labels)
+    def _learn_classifiers(self, X: sparse.csr_matrix, truth: Truth) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        embedded, _ = _embed(X, self.embedding_)
+        near = self._near(embedded, self.labels_).ids
         # The pairs: what is relevant, and what is near.
         shape = truth.n_rows, truth.n_labels
         rows = np.repeat(np.arange(truth.n_rows), near.shape[1])
@@ -181,29 +186,42 @@ class TwoTowers(networks.ReadsWords):
         asked.sort_indices()
         points, relevant = asked.indices, asked.data >= 2
         of_label = np.repeat(np.arange(truth.n_labels), np.diff(asked.indptr))
-        embedded, _ = _embed(X, self.embedding_)
-        scale, offset = fit_scale(_cosines(embedded, labels, points, of_label), relevant)
-        start = labels * np.float32(scale)
+        scale, offset = fit_scale(_products(embedded, self.labels_, points, of_label), relevant)
+        start = self.labels_ * np.float32(scale)
         weights, bias = np.empty_like(start), np.empty(truth.n_labels, np.float32)
         pairs = asked.indptr, points, relevant, embedded, start, offset, self.strength, _STEPS, weights, bias
         threads.over_rows(truth.n_labels, lambda lo, hi: kernels.fit_classifiers(lo, hi, *pairs), min_rows=64)
-        return weights, bias
+        return weights, bias, np.array([scale, offset], np.float32)
 
     # ------------------------------------------------------------------ prediction
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
-        top = _rank(unit_rows(X).astype(np.float32), self.embedding_, self.weights_, self.bias_, k)
-        scores = np.where(top.ids < 0, -np.inf, arithmetic.sigmoid(top.scores)).astype(np.float32)
-        return TopK(top.ids, scores, top.n_labels)
+        embedded, _ = _embed(unit_rows(X).astype(np.float32), self.embedding_)
+        near = self._near(embedded, self.labels_, k)
+        ids, width = near.ids.copy(), min(self.shortlist, near.n_labels)
+        odds = self.scale_[0] * np.where(ids < 0, 0, near.scores).astype(np.float64) + self.scale_[1]
+        if self.output == "classifiers":
+            short, points = ids[:, :width].copy(), np.repeat(np.arange(len(ids)), width)
+            own = _products(embedded, self.weights_, points, short.ravel()).reshape(short.shape) + self.bias_[short]
+            fused = (odds[:, :width] + own) / 2
+            order = np.lexsort((short, -fused), axis=1)
+            ids[:, :width], odds[:, :width] = (np.take_along_axis(of, order, 1) for of in (short, fused))
+        # What follows the shortlist has no higher score, though its towers may say so.
+        odds = np.minimum.accumulate(odds, axis=1)
+        scores = np.where(ids < 0, -np.inf, arithmetic.sigmoid(odds)).astype(np.float32)
+        return TopK(ids[:, :k], scores[:, :k], near.n_labels)
 
     # ------------------------------------------------------------------ files
 
-    _arrays = ("embedding", "weights", "bias")
+    _arrays = ("embedding", "labels", "weights", "bias", "scale")
 
     def _check_read(self) -> None:
+        classifiers = self.n_labels_ if self.output == "classifiers" else 0
         check_weights("embedding", self.embedding_, self.n_features_, self.dim)
-        check_weights("weights", self.weights_, self.n_labels_, self.dim)
-        check_weights("bias", self.bias_, self.n_labels_)
+        check_weights("labels", self.labels_, self.n_labels_, self.dim)
+        check_weights("weights", self.weights_, classifiers, self.dim)
+        check_weights("bias", self.bias_, classifiers)
+        check_weights("scale", self.scale_, 2)
 
 
 def contrastive_loss(
@@ -286,14 +304,8 @@ def _embed(rows: sparse.csr_matrix, table: np.ndarray) -> tuple[np.ndarray, np.n
     return out, lengths
 
 
-def _rank(X: sparse.csr_matrix, table: np.ndarray, labels: np.ndarray, bias: np.ndarray, k: int) -> TopK:
-    """The k labels of the largest inner product and bias of each row."""
-    embedded, _ = _embed(X, table)
-    return rank_by_products(lambda at: embedded[at], len(embedded), labels, bias, k)
-
-
-def _cosines(embedded: np.ndarray, labels: np.ndarray, points: np.ndarray, of_label: np.ndarray) -> np.ndarray:
-    """Of each pair of a point and a label, a stretch of pairs at a time."""
+def _products(embedded: np.ndarray, labels: np.ndarray, points: np.ndarray, of_label: np.ndarray) -> np.ndarray:
+    """The inner product of each pair of a point and a label, a stretch of pairs at a time."""
     found = np.empty(points.size)
     stretch = max(1, _PRODUCTS // embedded.shape[1])
     for lo in range(0, points.size, stretch):
