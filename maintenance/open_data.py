@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 
 from xcrepro.core.arguments import one_of
 from xcrepro.core.data.lines import json_lines, shown, text_lines
@@ -41,6 +42,19 @@ from xcrepro.core.paths import committed, faults_named, write_together
 
 WRONG_NAMES = ("4114528-8",)
 """Headings of TIB whose English name is plainly wrong ("Xenondifluoride ion" on 107 records): shown by their number."""
+NOBODY = ("Various", "Anonymous", "Unknown", "")
+"""Authors of whom no other book is known to be by the same."""
+_ROMAN = re.compile("[ivxlc]+")
+_TELLS_NOTHING = re.compile(
+    "[ivxlc]+|a|an|the|of|and|for|to|from|in|with|vols?|volumes?|nos?|numbers?|parts?|books?|chapters?|series|new|old|index|"
+    "indexes|indices|supplements?|supplementary|issues?|special|extra|edition|complete|jan|january|feb|february|mar|march|"
+    "apr|april|may|june?|july?|aug|august|sept?|september|oct|october|nov|november|dec|december|first|second|third|fourth|"
+    "fifth|sixth|seventh|eighth|ninth|tenth|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|st|nd|rd|th"
+)
+"""Words of titles that tell volumes of a work apart, and those that say nothing."""
+_COUNTING = re.compile(
+    r"(?i:\b(?:vols?|volumes?|nos?|numbers?|parts?|books?|issue|index|supplement(?:ary)?)\b)|[\d:]|\b[IVX]{2,}\b"
+)
 TUTORIAL = 12_404
 """Questions of Cooking on which the fastText tutorial trains, the first of the file; it tests on the rest."""
 
@@ -75,8 +89,8 @@ def build_tib(room: Path, records: str | os.PathLike, subjects: str | os.PathLik
 def build_gutenberg(_room: Path, records: str | os.PathLike) -> dict[str, bytes]:
     """The files of the catalogue of Project Gutenberg from JSON lines: id, title, author, headings and perhaps series.
 
-    The order of the records is drawn once, so that the first n are a random sample. Records of one series are on one side
-    of every split; in the split by time, where a series began among the training records its later issues are nowhere.
+    The order of the records is drawn once, so that the first n are a random sample. Records of one series or work are on one
+    side of every split; in the split by time, where it began among the training records its later issues are nowhere.
     """
     found = []
     for line, record in json_lines(records):
@@ -95,8 +109,7 @@ def build_gutenberg(_room: Path, records: str | os.PathLike) -> dict[str, bytes]
         "\t".join([",".join(str(ids[name]) for name in headings), str(number), title, author])
         for number, title, author, headings, _ in found
     ]
-    series = {name: place for place, name in enumerate(sorted({one[-1] for one in found if one[-1]}), len(found))}
-    unit = np.array([series.get(one[-1], row) for row, one in enumerate(found)])
+    unit = _works([one[1:3] for one in found], [one[-1] for one in found])
     by_time = _time_letters(np.array([one[0] for one in found]), unit)
     letters = [random + time for random, time in zip(_random_letters(unit), by_time, strict=True)]
     return _plain({"records.txt": lines, "label_names.txt": names, "splits.txt": letters})
@@ -169,6 +182,33 @@ def _shown_names(gnd: dict[str, str]) -> list[str]:
     often = Counter(gnd.values())
     named = {number: f"{name} ({number})" if often[name] > 1 else name for number, name in gnd.items()}
     return list((named | {number: number for number in WRONG_NAMES if number in named}).values())
+
+
+def _works(books: list[tuple[str, str]], series: list[str]) -> np.ndarray:
+    """A number a book of a title and an author, one for all books of a work: two of one series or with a common name are."""
+    names = [
+        [*_names(title, author), *([("", name)] if name else [])]
+        for (title, author), name in zip(books, series, strict=True)
+    ]
+    ids = {name: place for place, name in enumerate({name for of_book in names for name in of_book}, len(books))}
+    pairs = np.array([(row, ids[name]) for row, of_book in enumerate(names) for name in of_book]).reshape(-1, 2).T
+    n = len(books) + len(ids)
+    return connected_components(csr_matrix((np.ones(pairs.shape[1]), pairs), (n, n)), directed=False)[1][: len(books)]
+
+
+def _names(title: str, author: str) -> Iterable[tuple[str, ...]]:
+    """What volumes of a work have in common: the author with the words that count nothing, of the title and of its head.
+
+    The head ends before the first number, colon or word such as "Vol."; one with fewer than two words says too little.
+    """
+    by = "" if author in NOBODY else author
+    for text, least in ((title, 1), (_COUNTING.split(title)[0], 2)):
+        words = re.findall("[a-zß-öø-ÿ]+", re.sub("['’]", "", text.lower()))
+        telling = [word for word in words if not _TELLS_NOTHING.fullmatch(word)]
+        if least == 1 and not telling:  # "May, vol. I" is known by what there is
+            telling = [word for word in words if not _ROMAN.fullmatch(word)]
+        if len(telling) >= least:
+            yield by, *telling
 
 
 def _random_letters(unit: np.ndarray) -> list[str]:

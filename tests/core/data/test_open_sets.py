@@ -437,31 +437,75 @@ def test_words_of_authors_are_features_of_their_own():
     assert any("title and author" in note for note in ds.notes)
 
 
-def test_series_are_on_one_side(source):
-    series = {number: name for _, number, _, _, name in source("gutenberg")[1] if name}
-    assert len({*series.values()}) == 363
-    for split in (*range(0, 10, 3), "time"):
-        ds = xc.load("gutenberg", split=split)
-        sides = {}
-        for side in PARTS:
-            for number in getattr(ds, side).numbers.tolist():
-                if number in series:
-                    sides.setdefault(series[number], set()).add(side)
-        assert all(len(found) == 1 for found in sides.values())
+COUNTS = re.compile(
+    "vols?|volumes?|v|no|number|part|parts|book|series|new|index|supplement|supplementary|issue|of|the|january|february|march|"
+    "april|may|june|july|august|september|october|november|december|[ivxlc]+"
+)
 
 
-def test_the_split_by_time_is_by_number(source):
+def plain(title, author):
+    """The author and the words of a title, without numbers, months and what counts volumes; nothing of the builder."""
+    words = "".join(c if c.isalpha() else " " for c in title.lower()).split()
+    return author, *(word for word in words if not COUNTS.fullmatch(word))
+
+
+@pytest.fixture(scope="module")
+def works(source):
+    """Of each number: the work that the builder takes the book for, its series, and its title without numbers."""
+    books = source("gutenberg")[1]
+    units = open_data._works([(title, author) for _, _, title, author, _ in books], [name or "" for *_, name in books])
+    return {
+        number: (unit, name, plain(title, author))
+        for unit, (_, number, title, author, name) in zip(units.tolist(), books, strict=True)
+    }
+
+
+@pytest.mark.parametrize("split", [*range(10), "time"])
+def test_a_work_is_on_one_side(works, split):
+    """As is a series, and books of one author with one title but for numbers; though these are hundreds."""
+    ds = xc.load("gutenberg", split=split)
+    of = {part: [works[number] for number in getattr(ds, part).numbers.tolist()] for part in PARTS}
+    for kind in range(3):
+        train, validation, test = ({one[kind] for one in of[part]} - {None, ""} for part in PARTS)
+        assert not train & test | train & validation | validation & test
+    assert len({name for _, name, _ in works.values()} - {None, ""}) == 363
+
+
+def test_books_of_one_work_by_hand():
+    groups = [
+        [
+            ("The Weird Wentworths, Vol. 1", "A"),
+            ("Weird Wentworths; volume II", "A"),
+            ("The Weird Wentworths: Index", "A"),
+        ],
+        [("Weird Cats", "A")],
+        [("The Weird Wentworths", "Z")],
+        [("The Mirror of Arts. No. 3, May 6, 1828", "Various"), ("The mirror of arts, supplementary number", "")],
+        [("The James Bible, Book 6: Joshua", ""), ("The James Bible, Book 31: Obadiah", "Anonymous")],
+        [("Old: A Tale", "")],
+        [("Old: A Play", "")],
+        [("History of Cats, 1584-86 — Complete", "B"), ("History of Cats, 1609", "B"), ("The history of cats", "B")],
+        [("Roe's War. Vol. I: From youth", "C"), ("Roe’s War. Vol. II: Peace", "C"), ("Roe's War", "C")],
+        [("Peace, part 2", "C"), ("Peace, part 3", "C")],
+        [("May; vol. I", "D"), ("May; vol. II", "D")],
+        [("1912", "D")],
+        [("1913", "D")],
+    ]
+    books = [book for group in groups for book in group]
+    units = open_data._works(books, [""] * len(books)).tolist()
+    assert units == [at for at, group in enumerate(groups) for _ in group]
+    assert open_data._works([("one tale", "A"), ("a play", "B"), ("a play", "")], ["s", "s", ""]).tolist() == [0, 0, 1]
+
+
+def test_the_split_by_time_is_by_number(works):
     ds = xc.load("gutenberg", split="time")
     ends = [(getattr(ds, part).numbers.min(), getattr(ds, part).numbers.max()) for part in PARTS]
     assert ends[0][1] < ends[1][0]
     assert ends[1][1] < ends[2][0]
-    left = {number for _, number, *_ in source("gutenberg")[1]} - {
-        number for part in PARTS for number in getattr(ds, part).numbers.tolist()
-    }
-    named = {number: name for _, number, _, _, name in source("gutenberg")[1]}
-    began = {named[number] for number in [*ds.train.numbers.tolist(), *ds.validation.numbers.tolist()]}
-    assert len(left) == 493
-    assert {named[number] for number in left} <= began - {None}
+    left = {*works} - {number for part in PARTS for number in getattr(ds, part).numbers.tolist()}
+    began = {works[number][0] for number in [*ds.train.numbers.tolist(), *ds.validation.numbers.tolist()]}
+    assert len(left) == 810
+    assert {works[number][0] for number in left} <= began
 
 
 def test_the_tutorials_split(source):
