@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import NamedTuple
 
@@ -146,11 +147,24 @@ def covered_of_reachable(hit: HitLabels, truths: list[Truth]) -> np.ndarray:
 
 def reachable_labels(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
     """How many labels rows with k places each can cover at most: a maximum matching."""
-    shape = (sum(truth.n_rows for truth in truths), truths[0].n_labels)
     indices = np.concatenate([truth.indices for truth in truths])
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([truth.sizes for truth in truths]))])
-    by_row = sparse.csr_matrix((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
-    by_label = by_row.tocsc()
+    sizes = np.concatenate([truth.sizes for truth in truths])
     rising = np.unique(ks)
-    found = label_kernel.reachable(by_row.indptr, by_row.indices, by_label.indptr, by_label.indices, rising)
+    # An interval asks anew for each model, of the same draws of rows.
+    key = hashlib.sha256(b"".join(part.tobytes() for part in (indices, sizes, rising))).digest()
+    found = _MATCHED.get(key)
+    if found is None:
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        shape = sizes.size, truths[0].n_labels
+        by_row = sparse.csr_matrix((np.ones(indices.size, np.int8), indices, indptr), shape=shape)
+        by_label = by_row.tocsc()
+        found = label_kernel.reachable(by_row.indptr, by_row.indices, by_label.indptr, by_label.indices, rising)
+        if len(_MATCHED) >= _MOST_MATCHED:
+            _MATCHED.clear()
+        _MATCHED[key] = found
     return found[np.searchsorted(rising, ks)]
+
+
+_MATCHED: dict[bytes, np.ndarray] = {}
+_MOST_MATCHED = 4096
+"""Of how many sets of rows the number is kept."""
