@@ -151,7 +151,10 @@ def reachable_labels(truths: list[Truth], ks: np.ndarray) -> np.ndarray:
     sizes = np.concatenate([truth.sizes for truth in truths])
     rising = np.unique(ks)
     # An interval asks anew for each model, of the same draws of rows.
-    key = hashlib.sha256(b"".join(part.tobytes() for part in (indices, sizes, rising))).digest()
+    digest = hashlib.sha256(f"{indices.size} {sizes.size}".encode())
+    for part in (indices, sizes, rising):
+        digest.update(part.data)
+    key = digest.digest()
     found = _MATCHED.get(key)
     if found is None:
         indptr = np.concatenate([[0], np.cumsum(sizes)])
