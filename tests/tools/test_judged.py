@@ -384,6 +384,23 @@ def test_the_gap_of_two_coverages_lies_between_the_ends_of_both():
     assert gap["high"] <= one.high - other.low + 1e-12
 
 
+def test_rows_that_are_added_later_count():
+    """Asked before the last block came, and after it."""
+    complete, observed, models = problem(n_labels=40, seed=2, missing=0.7)
+    given = said(complete, range(20))
+    whole = j.Judged(given, 4, "coverage").add(observed, models).compare()
+    for join in (
+        j.Judged.add,
+        lambda fold, *block: fold.merge(j.Judged(given, 4, "coverage").add(*block, first_row=40)),
+    ):
+        fold = j.Judged(given, 4, "coverage").add(
+            observed[:40], {name: top.rows(range(40)) for name, top in models.items()}
+        )
+        fold.compare()
+        join(fold, observed[40:], {name: top.rows(range(40, 60)) for name, top in models.items()})
+        pd.testing.assert_frame_equal(fold.compare(), whole, check_exact=True)
+
+
 # ---------------------------------------------------------------- bad input
 
 

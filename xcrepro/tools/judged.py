@@ -516,6 +516,7 @@ class Judged:
         self._shape = np.zeros((2, 2), np.int64)  # sums and sums of squares of a row's hits and labels
         self._looks: list[np.ndarray] = []
         self._unjudged: list[tuple[int, str, int]] = []  # row, what of it, how many like it
+        self._firsts: dict[str, tuple] = {}  # of each model :meth:`_first`, until rows are added
         self.n_labels = 0
 
     @property
@@ -545,7 +546,7 @@ class Judged:
         ArgumentError
             For a verdict on a label that does not exist, and a prediction of a drawn row without a verdict.
         """
-        models = _models(top)
+        models, self._firsts = _models(top), {}
         lo = self.n_rows if first_row is None else whole_number("first_row", first_row)
         if self._sums and [*self._sums] != [*models]:
             raise ArgumentError("top", f"must have the models {[*self._sums]} in every block", [*models])
@@ -690,6 +691,7 @@ class Judged:
         self._shape += other._shape
         self._looks += other._looks
         self._unjudged += other._unjudged
+        self._firsts = {}
         return self
 
     @property
@@ -722,7 +724,7 @@ class Judged:
 
         how = method, target, interval
         self._check(*how)
-        firsts = {model: self._first(model) for model in self._labels}
+        firsts = self._firsts = self._firsts or {model: self._first(model) for model in self._labels}
         found = [
             (metric.name, k, names, self._value(metric, i, each, firsts, *how))
             for metric, i, k in self._asked
