@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -348,6 +349,29 @@ def test_most_judges_decide_and_a_tie_is_no():
     assert j.verdicts(lines).right.tolist() == [True, False]
 
 
+@given(st.integers(0, 10**6), st.integers(0, 30))
+def test_verdicts_are_counted_as_by_pandas(seed, n):
+    """Grouped by pair, what a judge says twice counts once; the first line that contradicts an earlier one is named."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.integers([0, -1, 0], [4, 3, 2], (n, 3)), columns=["row", "label", "verdict"])
+    judges = [["Ann", "Bob", "Cy"], ["", "", ""], [3, None, "3"]][seed % 3]
+    table["judge"] = pd.Series([judges[i] for i in rng.integers(3, size=n)], dtype=object)
+    real = table[table["label"] >= 0].drop_duplicates(["row", "label", "judge", "verdict"])
+    twice = real[real.duplicated(["row", "label", "judge"])]
+    if len(twice):
+        line = twice.iloc[0]
+        words = f"judge {line['judge']!r} on row {line['row']}, label {line['label']}:"
+        with pytest.raises(ArgumentError, match=re.escape(words)):
+            j.verdicts(table)
+        table = table[~table.set_index(["row", "label"]).index.isin(twice.set_index(["row", "label"]).index)]
+        real = table[table["label"] >= 0].drop_duplicates(["row", "label", "judge", "verdict"])
+    each = real.groupby(["row", "label"])["verdict"].agg(["sum", "size"])
+    found = j.verdicts(table)
+    assert [*zip(found.rows.tolist(), found.labels.tolist(), strict=True)] == each.index.tolist()
+    np.testing.assert_array_equal(found.right, 2 * each["sum"] > each["size"])
+    assert found.drawn.tolist() == sorted({*table["row"]})
+
+
 def test_the_gap_of_two_coverages_lies_between_the_ends_of_both():
     """With all rows judged, only what rows cannot tell is left: the ends of the gap are those of the two models."""
     complete, observed, models = problem(n_labels=40, seed=2, missing=0.7)
@@ -358,6 +382,23 @@ def test_the_gap_of_two_coverages_lies_between_the_ends_of_both():
     assert gap["low"] >= one.low - other.high - 1e-12
     assert gap["high"] >= one.high - other.high - 1e-12
     assert gap["high"] <= one.high - other.low + 1e-12
+
+
+def test_rows_that_are_added_later_count():
+    """Asked before the last block came, and after it."""
+    complete, observed, models = problem(n_labels=40, seed=2, missing=0.7)
+    given = said(complete, range(20))
+    whole = j.Judged(given, 4, "coverage").add(observed, models).compare()
+    for join in (
+        j.Judged.add,
+        lambda fold, *block: fold.merge(j.Judged(given, 4, "coverage").add(*block, first_row=40)),
+    ):
+        fold = j.Judged(given, 4, "coverage").add(
+            observed[:40], {name: top.rows(range(40)) for name, top in models.items()}
+        )
+        fold.compare()
+        join(fold, observed[40:], {name: top.rows(range(40, 60)) for name, top in models.items()})
+        pd.testing.assert_frame_equal(fold.compare(), whole, check_exact=True)
 
 
 # ---------------------------------------------------------------- bad input

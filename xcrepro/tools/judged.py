@@ -24,6 +24,7 @@ rows are some of all, as in the difference and regression estimators of survey s
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -45,7 +46,7 @@ from xcrepro.core.folds.rows import RowSums
 from xcrepro.core.kernels import ranking as kernel
 from xcrepro.core.metrics import registry
 from xcrepro.core.metrics.labelwise import frequency_bins
-from xcrepro.core.metrics.replicates import Options, System, models_of
+from xcrepro.core.metrics.replicates import Options, Rows, models_of
 from xcrepro.core.metrics.significance import t_reach
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
@@ -160,7 +161,7 @@ def verdicts(given, rows=None) -> Verdicts:
         table = pd.DataFrame(tuples, columns=["row", "label", "verdict", "judge"][: max(map(len, tuples), default=3)])
     if not {"row", "label", "verdict"} <= {*table.columns}:
         raise ArgumentError("verdicts", "must have the columns row, label, verdict", [*table.columns])
-    lines = table.index + (2 if isinstance(given, str | os.PathLike) else 1)  # below a file's header
+    lines = table.index
     table = table.reindex(columns=["row", "label", "verdict", "judge"], fill_value="").reset_index(drop=True)
     for name, least, most, rule in (
         ("row", 0, 2**31, "must name rows from 0"),
@@ -168,23 +169,17 @@ def verdicts(given, rows=None) -> Verdicts:
         ("verdict", 0, 1, "must be 1 (relevant) or 0 (not)"),
     ):
         numbers = pd.to_numeric(table[name], errors="coerce")
-        good = numbers.between(least, most) & (numbers % 1 == 0)
+        values = numbers.to_numpy(np.float64, na_value=np.nan)
+        good = (values >= least) & (values <= most) & (values == np.floor(values))
         if not good.all():
             at = int(np.argmin(good))
             found = f"{name} {str(table[name][at])!r}"
             if isinstance(given, str | os.PathLike):
-                raise DataError(given, found, f"verdicts that {rule.removeprefix('must ')}", line=int(lines[at]))
+                line = int(lines[at]) + 2  # below the header
+                raise DataError(given, found, f"verdicts that {rule.removeprefix('must ')}", line=line)
             raise ArgumentError("verdicts", rule, f"{found} in line {at + 1}")
         table[name] = numbers.astype(np.int64)
-    real = table[table["label"] != DRAWN]
-    real = real.drop_duplicates(["row", "label", "judge", "verdict"])
-    twice = real.duplicated(["row", "label", "judge"])
-    if twice.any():
-        line = real[twice].iloc[0]
-        got = f"1 and 0 of judge {line['judge']!r} on row {line['row']}, label {line['label']}"
-        raise ArgumentError("verdicts", "must not contradict each other", got, "keep one")
-    each = real.groupby(["row", "label"], sort=True)["verdict"].agg(["sum", "size"])
-    pairs = each.index.to_frame().to_numpy(np.int64).reshape(-1, 2)
+    pairs, yes, judges = _counted(table)
     drawn = np.unique(table["row"].to_numpy(np.int64))
     if rows is not None:
         judged, drawn = drawn, np.unique(np.asarray(rows, np.int64))
@@ -192,8 +187,37 @@ def verdicts(given, rows=None) -> Verdicts:
             do = "rows that are judged because they look odd make the judged ones no random choice: leave them out"
             got = f"row {odd[0] if odd.size else drawn[0]}"
             raise ArgumentError("verdicts", "must be on rows that were drawn, from 0", got, do)
-    right = 2 * each["sum"].to_numpy() > each["size"].to_numpy()
-    return Verdicts(drawn, pairs[:, 0].copy(), pairs[:, 1].copy(), right, table)
+    return Verdicts(drawn, *pairs, 2 * yes > judges, table)
+
+
+def _counted(table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The judged pairs (2, number of pairs), by row and label; how many judges say yes of each, and how many there are."""
+    import pandas as pd
+
+    line = np.flatnonzero(table["label"].to_numpy() != DRAWN)
+    row, label, said = (table[name].to_numpy()[line] for name in ("row", "label", "verdict"))
+    judge = pd.factorize(table["judge"].to_numpy()[line])[0]
+    order = np.lexsort((said, judge, label, row))
+    row, label, judge, said = (each[order] for each in (row, label, judge, said))
+
+    def first(*keys: np.ndarray) -> np.ndarray:
+        """Where one of the keys is another than before."""
+        return np.append(True, np.any([key[1:] != key[:-1] for key in keys], axis=0))[: line.size]
+
+    new_judge = first(row, label, judge)
+    twice = np.flatnonzero(first(said) & ~new_judge)  # no, then yes
+    if twice.size:
+        # A judge's no and yes each have a first line; what contradicts is the later one.
+        starts = np.flatnonzero(new_judge)
+        opened = starts[np.searchsorted(starts, twice, side="right") - 1]
+        at = table.loc[np.maximum(line[order[opened]], line[order[twice]]).min()]
+        got = f"1 and 0 of judge {at['judge']!r} on row {at['row']}, label {at['label']}"
+        raise ArgumentError("verdicts", "must not contradict each other", got, "keep one")
+    row, label, said = row[new_judge], label[new_judge], said[new_judge]
+    starts = np.flatnonzero(first(row, label))
+    judges = np.diff(np.append(starts, row.size))
+    yes = np.add.reduceat(said, starts) if starts.size else np.zeros(0, np.int64)
+    return np.stack([row[starts], label[starts]]), yes, judges
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -242,7 +266,8 @@ def agreement(given) -> pd.DataFrame:
     import pandas as pd
 
     table, by_judge = verdicts(given).table, {}
-    if table["judge"].nunique() > 1:
+    judges = table["judge"].to_numpy()
+    if (judges != judges[:1]).any():
         table = table[table["label"] != DRAWN].drop_duplicates(["row", "label", "judge"])
         by_judge = {
             name: part.set_index(["row", "label"])["verdict"] for name, part in table.groupby("judge", sort=True)
@@ -491,6 +516,7 @@ class Judged:
         self._shape = np.zeros((2, 2), np.int64)  # sums and sums of squares of a row's hits and labels
         self._looks: list[np.ndarray] = []
         self._unjudged: list[tuple[int, str, int]] = []  # row, what of it, how many like it
+        self._firsts: dict[str, tuple] = {}  # of each model :meth:`_first`, until rows are added
         self.n_labels = 0
 
     @property
@@ -520,7 +546,7 @@ class Judged:
         ArgumentError
             For a verdict on a label that does not exist, and a prediction of a drawn row without a verdict.
         """
-        models = _models(top)
+        models, self._firsts = _models(top), {}
         lo = self.n_rows if first_row is None else whole_number("first_row", first_row)
         if self._sums and [*self._sums] != [*models]:
             raise ArgumentError("top", f"must have the models {[*self._sums]} in every block", [*models])
@@ -535,8 +561,11 @@ class Judged:
                 of_block = slice(*np.searchsorted(self.verdicts.drawn, (lo, lo + truth.n_rows)).tolist())
                 here = self.verdicts.drawn[of_block] - lo
                 completed, sizes = self._completed(truth, here, lo), truth.sizes.astype(np.int64)
+                judged = as_truth(_rows_of(truth, here)), as_truth(completed)
                 cheap = [] if proxy is None else _cheap_truths(truth, proxy, self.levels)
-            self._add(name, block, here, completed, cheap)
+            self._add(name, block, here, judged, cheap)
+            if self.residual:
+                self._add_ends(name, block, here, completed)
             if name == next(iter(models)):  # after _add, which has found the hits
                 hits = np.ascontiguousarray(block.found.T).sum(axis=0)
                 self._shape += [[each.sum(), (each * each).sum()] for each in (hits, sizes)]
@@ -564,16 +593,15 @@ class Judged:
         keys = np.setdiff1d(np.union1d(keys, said[right]), said[~right])
         return sparse.csr_matrix((np.ones(keys.size), np.divmod(keys, self.n_labels)), shape=own.shape)
 
-    def _add(self, name: str, block: Block, here: np.ndarray, completed: sparse.csr_matrix, cheap: list[Truth]) -> None:
-        """One model's block."""
+    def _add(self, name: str, block: Block, here: np.ndarray, judged: tuple[Truth, Truth], cheap: list[Truth]) -> None:
+        """One model's block. ``judged``: the drawn rows as they are observed, and completed."""
         sums = self._sums.setdefault(name, RowSums(self.ks, self._columns))
         sums.add(block)
         if self._covers:
             self._labels.setdefault(name, LabelCounts(block.n_labels, self.ks)).add(block)
         lo, top = block.first_row, TopK(block.ids, block.scores, block.n_labels).rows(here)
-        own = _rows_of(block.truth, here)
-        hit, said = as_truth(own).hits(top.ids), self._in_verdicts(here + lo, top.ids)
-        right = as_truth(completed).hits(top.ids)
+        hit, right = (truth.hits(top.ids) for truth in judged)
+        said = self._in_verdicts(here + lo, top.ids)
         unknown = np.argwhere(~(said | hit | (top.ids < 0) | self.complete))
         for line, place in unknown[:1].tolist():
             got = f"none on label {top.ids[line, place]} at place {place + 1} of row {here[line] + lo}"
@@ -583,19 +611,17 @@ class Judged:
         for truth, fold in zip(cheap, self._cheap_of(name, len(cheap)), strict=True):
             fold.add(Block(truth, block.stored, int(self.ks[-1]), lo))
         values = []
-        for truth in (own, completed, *(_rows_of(each, here) for each in cheap)):
+        for truth in (*judged, *(as_truth(_rows_of(each, here)) for each in cheap)):
             values.append({})
             if here.size and self._means:
-                system = System(as_truth(truth), top, self.ks, self._means, Options())
+                rows = Rows(Block(truth, top, int(self.ks[-1])), self.ks, self._means, Options())
                 for metric in self._means:
-                    each = [system.units(metric.name, i, "all")[0] for i in range(self.ks.size)]
+                    each = [rows.units(metric.name, i, "all")[0] for i in range(self.ks.size)]
                     values[-1][metric.name] = np.stack(each, axis=1)
         if here.size:
             rejected = int(np.count_nonzero(said & hit & ~right)), int(np.count_nonzero(said & hit))
             at = values[2:] and {key: sum(one[key] for one in values[2:]) / len(cheap) for key in values[0]}
             self._parts.setdefault(name, []).append(_Part(here + lo, *values[:2], at or {}, rejected, places))
-        if self.residual:
-            self._add_ends(name, block, here, completed)
 
     def _in_verdicts(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """(n, k) bool: which predictions of these rows have a verdict."""
@@ -665,6 +691,7 @@ class Judged:
         self._shape += other._shape
         self._looks += other._looks
         self._unjudged += other._unjudged
+        self._firsts = {}
         return self
 
     @property
@@ -679,12 +706,8 @@ class Judged:
 
     def estimate(self, **how) -> pd.DataFrame:
         """What :func:`estimate` returns, of the blocks so far; method, target and interval as there."""
-        models = [*self._sums]
-        table = self._table({(name,): [(1.0, name)] for name in models}, **how)
-        if models == [""]:
-            return table.drop(columns="model")
-        table = table[["model", *table.columns.drop("model")]]
-        return table.sort_values("model", key=lambda each: each.map(models.index), kind="stable", ignore_index=True)
+        unnamed = [*self._sums] == [""]
+        return self._table({() if unnamed else (name,): [(1.0, name)] for name in self._sums}, **how)
 
     def compare(self, *, against: str | None = None, **how) -> pd.DataFrame:
         """What :func:`compare` returns, of the blocks so far; method, target and interval as there."""
@@ -701,14 +724,22 @@ class Judged:
 
         how = method, target, interval
         self._check(*how)
-        firsts = {model: self._first(model) for model in self._labels}
-        found = []
-        for metric, i, k in self._asked:
-            for names, each in sides.items():
-                found.append((metric.name, k, *names, *self._value(metric, i, each, firsts, *how)))
-        named = ("model",) if len(next(iter(sides))) == 1 else ("left", "right")
+        firsts = self._firsts = self._firsts or {model: self._first(model) for model in self._labels}
+        found = [
+            (metric.name, k, names, self._value(metric, i, each, firsts, *how))
+            for metric, i, k in self._asked
+            for names, each in sides.items()
+        ]
         weights = ["proxy weight"] * bool(self._cheap)
-        table = pd.DataFrame(found, columns=["metric", "k", *named, *_COLUMNS, *weights])
+        if len(next(iter(sides))) == 2:
+            columns = ["metric", "k", "left", "right"]
+            rows = [(metric, k, *names, *values) for metric, k, names, values in found]
+        else:  # a model's metrics one after the other
+            columns = ["model", "metric", "k"][1 - len(next(iter(sides))) :]
+            rows = [
+                (*names, metric, k, *values) for side in sides for metric, k, names, values in found if names == side
+            ]
+        table = pd.DataFrame(rows, columns=[*columns, *_COLUMNS, *weights])
         table.attrs["interval"] = interval
         return table
 
@@ -783,13 +814,19 @@ class Judged:
         if asked >= FEW and no > _ERRS * asked:
             text = f"judges reject {no} of {asked} observed labels. "
             found.append(text + "Either the observed truth is wrong or the judges err: look at some of them together")
-        for line in agreement(self.verdicts).itertuples():
+        for line in self._agreement:
             if line.pairs < FEW or line.agree >= 1.0 - 2.0 * _ERRS:
                 continue
             text = f"judges {line.judge!r} and {line.other!r} agree on {100 * line.agree:.0f} % of {line.pairs} pairs. "
             text += "No interval covers wrong verdicts: if one wrong prediction in ten is called right, P@k rises by a tenth "
             found.append(text + "of its distance from 1. Settle the pairs in dispute")
         return found
+
+    @functools.cached_property
+    def _agreement(self) -> list:
+        """The lines of :func:`agreement`."""
+        found = agreement(self.verdicts)
+        return [*found.itertuples()] if len(found) else []
 
     def _unlike(self, n: int, n_rows: int) -> list[str]:
         """In what the drawn rows are unlike all rows."""

@@ -15,8 +15,10 @@ from scipy import stats
 import xcrepro as xc
 from benchmarks import intervals
 from tests import naive
+from xcrepro.core import arithmetic
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.folds.rows import poisson_weights
+from xcrepro.core.kernels import resample as kernel
 from xcrepro.core.metrics import registry, replicates, significance
 from xcrepro.core.truth import as_truth
 
@@ -365,6 +367,56 @@ def test_one_sided_p(twin):
         near, far = (up, down) if both.difference > 0 else (down, up)
         assert near.p < 0.5 < far.p
         assert both.p == pytest.approx(2 * near.p)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([0.3, 5.0]))
+def test_pairs_of_many_draws_have_the_bits_of_one_draw(seed, n, wide):
+    """Beside a loop over the pairs of each draw, and the formula of its sums alone; few rows leave bins empty."""
+    rng, k, n_labels = np.random.default_rng(seed), 3, 6
+    ids = np.argsort(rng.random((n, n_labels)), axis=1)[:, :k].astype(np.int32)
+    ids[1:][np.arange(k) >= rng.integers(0, k + 1, n - 1)[:, None]] = -1
+    scores = -np.sort(-rng.beta(wide, wide, (n, k))).astype(np.float32)
+    scores = np.where(ids >= 0, np.where(scores < 0.05, np.float32(0), scores), np.float32(-np.inf))
+    truth = (rng.random((n, n_labels)) < 0.5).astype(np.float32)
+    names = [name for name in CALIBRATION if name != "ACE"]
+    system = replicates.System(
+        as_truth(truth), xc.TopK(ids, scores, n_labels), np.array([1, k]), [registry.METRICS[name] for name in names],
+        replicates.Options(),
+    )  # fmt: skip
+    times = rng.integers(0, 3, (7, n))
+    got = system.values(times, names)
+    for draw, weights in enumerate(times):
+        for i, places in enumerate((1, k)):
+            # Buckets of places are added up apart, and then joined.
+            sums = [(np.zeros((kernel.ROWS, 10)), np.zeros(kernel.TOTALS)) for _ in range(2)]
+            for row, place in itertools.product(range(n), range(places)):
+                weight, p = float(weights[row]), float(scores[row, place])
+                if ids[row, place] < 0 or weight == 0:
+                    continue
+                table, total = sums[place > 0]
+                hit = bool(truth[row, ids[row, place]])
+                b = min(int(np.float32(p) * np.float32(10)), 9)
+                b -= np.float32(p) < np.float32(b / 10)
+                table[:3, b] += weight, 0.0, weight * p
+                table[kernel.SQUARE, b] += weight * p * p
+                if hit:
+                    table[kernel.HITS, b] += weight
+                    table[kernel.SCORE_OF_HITS, b] += weight * p
+                gap = 1.0 - p if hit else p
+                happened = p if hit else 1.0 - p
+                total[kernel.SQUARED_ERROR] += weight * gap * gap
+                capped = happened <= float(arithmetic.exp(-100))
+                total[kernel.CAPPED if capped else kernel.LOG_LOSS] += weight * (
+                    1.0 if capped else -float(arithmetic.log(happened))
+                )
+            table, total = (sums[0][j] + sums[1][j] for j in range(2))
+            if not table[kernel.COUNT].any():
+                assert np.isnan(got[draw, :, i]).all()
+                continue
+            loss = float(total[kernel.LOG_LOSS] + 100 * total[kernel.CAPPED])
+            one = replicates._Sums(table, float(total[kernel.SQUARED_ERROR]), loss)
+            want = [registry.METRICS[name].formula(one) for name in names]
+            np.testing.assert_array_equal(got[draw, :, i], want, err_msg=str(names))
 
 
 def test_smooth_ece_of_draws_is_that_of_the_metric(twin):

@@ -7,7 +7,6 @@ them, :class:`ScoreCounts` is the fold over blocks of rows: one pool for each cu
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -288,23 +287,25 @@ def _keys(scores: np.ndarray, hits: np.ndarray) -> np.ndarray:
 
 def gap_error(
     n: np.ndarray, hits: np.ndarray, score: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False
-) -> float:
-    """A norm of score / n - hits / n over bins, each of the weight n."""
+) -> float | np.ndarray:
+    """A norm of score / n - hits / n over bins, each of the weight n; of many rows of bins at once if none of them is empty."""
     one_of("norm", norm, ("l1", "l2", "max"))
     one_of("half", half, (None, "over", "under"))
     if debias and (norm != "l2" or half is not None):
         raise ArgumentError("debias", "goes with norm='l2' and both halves", f"norm={norm!r}, half={half!r}")
-    filled = n > 0
-    n, y = n[filled], hits[filled] / n[filled]
-    gap = score[filled] / n - y
+    if not (filled := n > 0).all():
+        n, hits, score = n[filled], hits[filled], score[filled]
+    y = hits / n
+    gap = score / n - y
     size = {None: np.abs(gap), "over": np.maximum(gap, 0.0), "under": np.maximum(-gap, 0.0)}[half]
     if norm == "max":
-        return float(size.max())
-    weight = n / n.sum()
-    if norm == "l1":
-        return float((weight * size).sum())
-    squares = size**2 - y * (1.0 - y) / np.maximum(n - 1.0, 1.0) if debias else size**2
-    return math.sqrt(max(0.0, float((weight * squares).sum())))
+        found = size.max(axis=-1)
+    elif norm == "l1":
+        found = (n / n.sum(axis=-1, keepdims=True) * size).sum(axis=-1)
+    else:
+        squares = size**2 - y * (1.0 - y) / np.maximum(n - 1.0, 1.0) if debias else size**2
+        found = np.sqrt(np.maximum((n / n.sum(axis=-1, keepdims=True) * squares).sum(axis=-1), 0.0))
+    return found if n.ndim > 1 else float(found)
 
 
 def _residuals(scores: np.ndarray, n: np.ndarray, hits: np.ndarray) -> np.ndarray:

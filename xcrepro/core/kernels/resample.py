@@ -46,35 +46,40 @@ def weighted_sums(values, weights, out):
 
 
 @kernel
+def _add(sums, weights, value, times):
+    """``sums[s] += weights[s] * value * times``: sample after sample, so that the processor can take several at once."""
+    for s in range(weights.size):
+        sums[s] += weights[s] * value * times
+
+
+@kernel
 def pair_sums(bins, scores, hits, losses, capped, bucket, weights, tables, totals):
-    """Fill ``tables[s, bucket, ROWS, bin]`` and ``totals[s, bucket, TOTALS]``: each place's pair, its row weighed.
+    """Fill ``tables[bucket, ROWS, bin, s]`` and ``totals[bucket, TOTALS, s]``: each place's pair, its row weighed.
 
     ``bins`` (n, k) is -1 where there is no prediction; ``bucket[place]`` says which of the ks is the first to hold it.
+    ``weights`` (n, samples) are float64.
     """
     tables[:] = 0.0
     totals[:] = 0.0
-    for s in range(weights.shape[0]):
-        for row in range(bins.shape[0]):
-            weight = np.float64(weights[s, row])
-            if weight == 0.0:
+    for row in range(bins.shape[0]):
+        weight = weights[row]
+        for place in range(bins.shape[1]):
+            b = bins[row, place]
+            if b < 0:
                 continue
-            for place in range(bins.shape[1]):
-                b = bins[row, place]
-                if b < 0:
-                    continue
-                table = tables[s, bucket[place]]
-                total = totals[s, bucket[place]]
-                p = scores[row, place]
-                gap = p
-                table[COUNT, b] += weight
-                table[SCORE, b] += weight * p
-                table[SQUARE, b] += weight * p * p
-                if hits[row, place]:
-                    table[HITS, b] += weight
-                    table[SCORE_OF_HITS, b] += weight * p
-                    gap = 1.0 - p
-                total[SQUARED_ERROR] += weight * gap * gap
-                if capped[row, place]:
-                    total[CAPPED] += weight
-                else:
-                    total[LOG_LOSS] += weight * losses[row, place]
+            table = tables[bucket[place]]
+            total = totals[bucket[place]]
+            p = scores[row, place]
+            gap = p
+            _add(table[COUNT, b], weight, 1.0, 1.0)
+            _add(table[SCORE, b], weight, p, 1.0)
+            _add(table[SQUARE, b], weight, p, p)
+            if hits[row, place]:
+                _add(table[HITS, b], weight, 1.0, 1.0)
+                _add(table[SCORE_OF_HITS, b], weight, p, 1.0)
+                gap = 1.0 - p
+            _add(total[SQUARED_ERROR], weight, gap, gap)
+            if capped[row, place]:
+                _add(total[CAPPED], weight, 1.0, 1.0)
+            else:
+                _add(total[LOG_LOSS], weight, losses[row, place], 1.0)

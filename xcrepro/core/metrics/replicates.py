@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _GRID = 2**10  # steps of smooth ECE where it is drawn
 _HELD = 2**22  # weights of rows that a thread holds at a time
+_AT_ONCE = {"ECE", "ECE over", "ECE under", "ECE l2", "ECE l2 debiased", "ECE max", "Brier", "NLL"}
+"""Of the metrics of pairs, those whose formula takes the sums of many draws."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class _Drawn:
         return self[column] / self.n_rows
 
 
-class _Rows:
+class Rows:
     """Metrics that are made of sums over rows."""
 
     def __init__(self, block: Block, ks, metrics: list[Metric], options: Options) -> None:
@@ -94,7 +96,7 @@ class _Labels:
     def __init__(self, block: Block, ks, metrics: list[Metric], options: Options) -> None:
         self._metrics, self._block, self.ks = metrics, block, ks
         self._prepared = PreparedLabels(block, ks)
-        self._counts, self._truth = options.label_counts, block.truth.to_csr()
+        self._counts, self._truth = options.label_counts, block.truth
 
     def _of(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         hit, found = self._prepared.count(weights), {}  # type: labelwise.HitLabels, dict[str, np.ndarray]
@@ -102,7 +104,7 @@ class _Labels:
             if metric.fold == "bins":
                 found |= metric.formula(hit, self._counts)
             elif metric.fold == "truths":  # a row that is drawn twice can show no more labels than once
-                found[metric.name] = metric.formula(hit, [as_truth(self._truth[weights > 0])])
+                found[metric.name] = metric.formula(hit, [self._kept(weights > 0)])
             else:
                 found[metric.name] = metric.formula(hit)
         return found
@@ -110,6 +112,11 @@ class _Labels:
     def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
         each = [self._of(row) for row in times]
         return {name: np.array([one[name] for one in each]) for name in each[0]}
+
+    def _kept(self, rows: np.ndarray) -> Truth:
+        """Some rows of the truth, which has been checked."""
+        ends = np.concatenate([[0], np.cumsum(self._truth.sizes[rows])])
+        return Truth(ends, self._truth.indices[np.repeat(rows, self._truth.sizes)], self._truth.n_labels)
 
     @functools.cached_property
     def _all(self) -> Counts:
@@ -137,13 +144,14 @@ class _Sums:
     """Sums of a draw's pairs, in the form that the formulas of :mod:`registry` read."""
 
     table: np.ndarray
-    squared_error: float
-    log_loss: float
+    squared_error: float | np.ndarray
+    log_loss: float | np.ndarray
     bins: int = BINS
 
     @property
-    def n(self) -> float:
-        return float(self.table[kernel.COUNT].sum())
+    def n(self) -> float | np.ndarray:
+        """Of many draws, whose bins lie in the last axis, one each."""
+        return self.table[kernel.COUNT].sum(axis=-1)
 
     @property
     def score(self) -> float:
@@ -183,20 +191,30 @@ class _Pairs:
 
     def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
         bins, scores, found, losses, capped, bucket = self._places
-        tables = np.empty((len(times), self.ks.size, kernel.ROWS, BINS))
-        totals = np.empty((len(times), self.ks.size, kernel.TOTALS))
-        kernel.pair_sums(bins, scores, found, losses, capped, bucket, times, tables, totals)
-        tables, totals = tables.cumsum(axis=1), totals.cumsum(axis=1)
+        tables = np.empty((self.ks.size, kernel.ROWS, BINS, len(times)))
+        totals = np.empty((self.ks.size, kernel.TOTALS, len(times)))
+        weights = np.ascontiguousarray(times.T, np.float64)
+        kernel.pair_sums(bins, scores, found, losses, capped, bucket, weights, tables, totals)
+        tables, totals = (np.ascontiguousarray(np.moveaxis(each.cumsum(axis=0), -1, 0)) for each in (tables, totals))
         out = {metric.name: np.full((len(times), self.ks.size), np.nan) for metric in self._metrics}
-        for s, i in np.ndindex(len(times), self.ks.size):
-            total = totals[s, i]
-            loss = total[kernel.LOG_LOSS] + CAP * total[kernel.CAPPED]
-            sums = _Sums(tables[s, i], float(total[kernel.SQUARED_ERROR]), float(loss))
-            if sums.n == 0:
-                continue
+        losses = totals[:, :, kernel.LOG_LOSS] + CAP * totals[:, :, kernel.CAPPED]
+        filled = tables[:, :, kernel.COUNT] > 0
+        kinds = [(i, own) for i in range(self.ks.size) for own in np.unique(filled[:, i], axis=0) if own.any()]
+        for (
+            i,
+            own,
+        ) in kinds:  # draws that fill the same bins at once: sums over these bins alone, in the order of one draw's
+            which = np.flatnonzero((filled[:, i] == own).all(axis=1))
+            table = np.ascontiguousarray(np.moveaxis(tables[which, i][:, :, own], 0, 1))
+            sums = _Sums(table, totals[which, i, kernel.SQUARED_ERROR], losses[which, i])
             for metric in self._metrics:
-                if metric.fold == "pairs":
-                    out[metric.name][s, i] = metric.formula(sums)
+                if metric.name in _AT_ONCE:
+                    out[metric.name][which, i] = metric.formula(sums)
+        others = [metric for metric in self._metrics if metric.fold == "pairs" and metric.name not in _AT_ONCE]
+        for s, i in np.argwhere(filled.any(axis=2)) if others or "ACE" in out else ():
+            sums = _Sums(tables[s, i], float(totals[s, i, kernel.SQUARED_ERROR]), float(losses[s, i]))
+            for metric in others:
+                out[metric.name][s, i] = metric.formula(sums)
             if "ACE" in out:
                 out["ACE"][s, i] = self._ace(times[s], i)
         if "smECE" in out:
@@ -243,7 +261,7 @@ class _Pairs:
         return np.where(pairs > 0, s, np.nan)
 
 
-_PARTS = (_Rows, ("rows",)), (_Labels, ("labels", "bins", "truths")), (_Pairs, ("pairs", "scores"))
+_PARTS = (Rows, ("rows",)), (_Labels, ("labels", "bins", "truths")), (_Pairs, ("pairs", "scores"))
 
 
 class System:

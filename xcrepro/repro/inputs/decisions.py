@@ -15,8 +15,10 @@ import pandas as pd
 from xcrepro.core import distributions, metrics
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.errors import ArgumentError
+from xcrepro.core.metrics import state
 from xcrepro.core.metrics.replicates import HALVES, LEAST_ROWS, ROUNDING, error_of_parts
 from xcrepro.core.predictions import TopK
+from xcrepro.core.truth import as_truth
 
 Rule = Callable[[np.ndarray, int], TopK]
 """Row numbers of test points, and k -> k labels for each of these points."""
@@ -76,7 +78,7 @@ def judge(
     """Each rule on all test points, and on quarters and halves of them, drawn at random ``partitions`` times.
 
     A rule that looks at a point only may choose once and give the rows asked for, which rise. One that looks at the
-    other points must choose anew. ``options`` are those of :func:`xcrepro.evaluate`.
+    other points must choose anew. ``options`` are those of :class:`xcrepro.State`.
     """
     n, size = Y.shape[0], Y.shape[0] // 4
     if n < LEAST_ROWS:
@@ -87,13 +89,12 @@ def judge(
         parts += [np.sort(rows) for rows in (*quarters, *quarters[HALVES].reshape(6, -1))]
     found: dict[tuple[str, str, int], list[float]] = {}
     for rows in parts:
-        truth = Y[rows]
+        truth = as_truth(Y[rows])
         for (name, choose), k in itertools.product(rules.items(), ks):
             top = choose(rows, k)
             if len(top) != rows.size:
                 rule = f"must give the {rows.size} points that it is asked for"
                 raise ArgumentError(f"rules[{name!r}]", rule, len(top))
-            table = metrics.evaluate(truth, top, k, metrics=list(names), **options)
-            for metric, value in zip(table["metric"], table["value"], strict=True):
-                found.setdefault((name, metric, k), []).append(float(value))
+            for metric, values in state.of(truth, top, k, names, **options).values().items():
+                found.setdefault((name, metric, k), []).append(float(values[0]))
     return Judged({key: np.array(values) for key, values in found.items()})

@@ -579,13 +579,18 @@ def sample_of(name: str) -> str:
 
 def _by_dataset(comparisons: pd.DataFrame, claim) -> dict[str, str]:
     """Each dataset's outcome: all comparisons must hold, and what its cell says, and one that does not is enough against."""
-    found = {}
-    for name, one in comparisons.groupby("dataset", sort=False):
-        outcomes = set(one["outcome"])
-        compared = one[one["metric"] != ""]
-        asked = set(claim.k.split(";")) if len(compared) else set()
-        whole = all(set(sample["k"]) == asked for _, sample in compared.groupby("source")) and outcomes == {"holds"}
-        found[name] = "does not hold" if "does not hold" in outcomes else "holds" if whole else "cannot tell"
+    outcomes: dict[str, set[str]] = {}
+    compared: dict[str, dict[str, set[str]]] = {}  # dataset -> source -> ks
+    columns = (comparisons[name] for name in ("dataset", "outcome", "metric", "source", "k"))
+    for name, outcome, metric, source, k in zip(*columns, strict=True):
+        outcomes.setdefault(name, set()).add(outcome)
+        samples = compared.setdefault(name, {})
+        if metric != "":
+            samples.setdefault(source, set()).add(k)
+    asked, found = {*claim.k.split(";")}, {}
+    for name, words in outcomes.items():
+        whole = words == {"holds"} and all(ks == asked for ks in compared[name].values())
+        found[name] = "does not hold" if "does not hold" in words else "holds" if whole else "cannot tell"
     return found
 
 

@@ -132,8 +132,10 @@ def apart(table: pd.DataFrame, evidence: pd.DataFrame) -> list[pd.DataFrame]:
 
 def _about(document, evidence: pd.DataFrame) -> pd.DataFrame:
     """Without the outcomes of other documents' claims."""
-    others = {id for name in known() if name != document.paper for id in claims(name).table["id"]}
     ids = evidence["id"] if "id" in evidence else pd.Series("", evidence.index)
+    if (ids.isna() | ids.isin({*document.table["id"], ""})).all():
+        return evidence  # without reading the other documents' claims
+    others = {id for name in known() if name != document.paper for id in claims(name).table["id"]}
     return evidence[~ids.isin(others - set(document.table["id"]))]
 
 
@@ -141,7 +143,7 @@ def shown(document, evidence: pd.DataFrame, only: list[str]) -> pd.DataFrame:
     """The table of :func:`verdicts` for any claims of a document."""
     own = _own(evidence)
     compared = document.comparisons(evidence, only=only, datasets=own)
-    judged = document.verdicts(evidence, only=only, datasets=own).set_index("id")
+    judged = document.sum_up(compared, only=only).set_index("id")
     rows = []
     for id, row in judged[judged.index.isin(compared["id"])].iterrows():
         part = compared[compared["id"] == id]
