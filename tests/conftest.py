@@ -58,6 +58,24 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
+def in_process(monkeypatch) -> list[dict]:
+    """Notebooks run by :class:`tests.notebook.Here` from now on, which notes no inputs; the parameters that each run was given."""
+    from tests.notebook import Here
+    from xcrepro.repro import children, record
+
+    ran: list[dict] = []
+
+    def start(*arguments):
+        process = Here(*arguments)
+        ran.append(process.given)
+        return process
+
+    monkeypatch.setattr(children, "start_here", start)
+    monkeypatch.setattr(record, "watch", lambda: None)
+    return ran
+
+
+@pytest.fixture
 def file(tmp_path):
     """``file(text, name)``: the path of a file of that text or those bytes."""
 

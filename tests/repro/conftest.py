@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
 import textwrap
 from pathlib import Path
-from unittest import mock
 
 import pytest
-import yaml
-
-from xcrepro.repro import children, notebooks, record
 
 
 def code(source: str, *tags: str, count: int | None = None, outputs: list | None = None) -> dict:
@@ -85,55 +78,3 @@ def project(tmp_path, monkeypatch) -> Project:
     for name in ("XCREPRO_FIGURES", "XCREPRO_ACCEPT", "XCREPRO_RECORD"):
         monkeypatch.delenv(name, raising=False)
     return Project(tmp_path)
-
-
-class Here:
-    """What papermill does with a notebook, in this process and at once: a kernel takes seconds to start and to end."""
-
-    stdin = None
-
-    def __init__(self, arguments: list[str], environment: dict[str, str], log: Path) -> None:
-        source, executed, *options = arguments
-        book = notebooks.read(source)
-        self.given = yaml.safe_load(options[options.index("-y") + 1]) if "-y" in options else {}
-        if self.given:
-            (at,) = (place for place, cell in enumerate(book["cells"]) if "parameters" in notebooks.tags(cell))
-            lines = "\n".join(f"{name} = {value!r}" for name, value in self.given.items())
-            book["cells"].insert(at + 1, code(lines, "injected-parameters"))
-        names: dict = {}
-        self.returncode = 0
-        with mock.patch.dict(os.environ, environment, clear=True):
-            for count, cell in enumerate(notebooks.code_cells(book), 1):
-                cell["metadata"]["papermill"] = {"status": "completed"}
-                cell["execution_count"] = count
-                outputs = cell["outputs"] = []
-                with contextlib.redirect_stdout(io.StringIO()) as said:
-                    try:
-                        exec(notebooks.text(cell["source"]), names)
-                    except Exception as fault:
-                        self.returncode = 1
-                        outputs.append({"output_type": "error", "ename": type(fault).__name__, "evalue": str(fault)})
-                if said.getvalue():
-                    outputs.insert(0, {"output_type": "stream", "name": "stdout", "text": said.getvalue()})
-                if self.returncode:
-                    break
-        log.write_text("")
-        Path(executed).write_text(json.dumps(book))
-
-    def poll(self) -> int:
-        return self.returncode
-
-
-@pytest.fixture
-def in_process(monkeypatch) -> list[dict]:
-    """Items run by :class:`Here` from now on, which notes no inputs; the parameters that each run was given."""
-    ran: list[dict] = []
-
-    def start(*arguments):
-        process = Here(*arguments)
-        ran.append(process.given)
-        return process
-
-    monkeypatch.setattr(children, "start_here", start)
-    monkeypatch.setattr(record, "watch", lambda: None)
-    return ran
