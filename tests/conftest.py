@@ -59,7 +59,7 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def in_process(monkeypatch) -> list[dict]:
-    """Notebooks run by :class:`tests.notebook.Here` from now on, which notes no inputs; the parameters that each run was given."""
+    """Notebooks run by :class:`tests.notebook.Here`, which notes no inputs; the parameters that each run was given."""
     from tests.notebook import Here
     from xcrepro.repro import children, record
 
