@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import pkgutil
@@ -87,6 +88,13 @@ def imports(python: float, repeats: int, only: tuple[str, ...] | None) -> list[d
     return rows
 
 
+@contextlib.contextmanager
+def cache_of_kernels(empty: bool) -> Iterator[dict[str, str]]:
+    """The variables of processes with an empty cache; or with that of this one, if nothing is to be compiled."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield {"NUMBA_CACHE_DIR": folder} if empty else {}
+
+
 def first_calls(python: float, repeats: int, only: tuple[str, ...] | None) -> list[dict]:
     rows = []
     reference = float("nan")
@@ -96,8 +104,8 @@ def first_calls(python: float, repeats: int, only: tuple[str, ...] | None) -> li
         if not installed(module):
             rows.append(without_number(FIRST, who, "not installed"))
             continue
-        with tempfile.TemporaryDirectory() as cache:
-            environment = {"NUMBA_CACHE_DIR": cache} if compiles else {}
+        with cache_of_kernels(not only) as cache:
+            environment = cache if compiles else {}
             cold, found = wall(code, 1, **environment)
             wall(code, 1, XCREPRO_INTERPRET="0", **environment)  # else ours would compile nothing for so few rows
             warm, _ = wall(code, repeats, **environment)
@@ -112,8 +120,8 @@ def first_calls(python: float, repeats: int, only: tuple[str, ...] | None) -> li
 
 def kernels(python: float, repeats: int, only: tuple[str, ...] | None) -> list[dict]:
     code = f"from benchmarks import startup; startup.every_kernel({only!r})"
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {"NUMBA_CACHE_DIR": cache, "XCREPRO_INTERPRET": "0"}
+    with cache_of_kernels(not only) as cache:
+        environment = cache | {"XCREPRO_INTERPRET": "0"}
         cold, printed = wall(code, 1, **environment)
         warm, printed_warm = wall(code, repeats, **environment)
     report, after = json.loads(printed), json.loads(printed_warm)
@@ -235,7 +243,7 @@ def every_kernel(only: tuple[str, ...] | None = None) -> None:
 
 
 def run(quick: bool = False) -> list[dict]:
-    """All three jobs. ``quick``: each once, xcrepro and little else, and of the kernels only the quickest."""
+    """All three jobs. ``quick``: each once, xcrepro and little else, only the quickest kernels, nothing compiled anew."""
     repeats = 1 if quick else 5
     python, _ = wall("pass", repeats)
     return [

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -39,6 +42,37 @@ def real_data():
         return path
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built from this tree."""
+    if importlib.util.find_spec("hatchling") is None:
+        pytest.skip("hatchling builds the wheel: pip install -e '.[test]'")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    built = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture
+def in_process(monkeypatch) -> list[dict]:
+    """Notebooks run by :class:`tests.notebook.Here`, which notes no inputs; the parameters that each run was given."""
+    from tests.notebook import Here
+    from xcrepro.repro import children, record
+
+    ran: list[dict] = []
+
+    def start(*arguments):
+        process = Here(*arguments)
+        ran.append(process.given)
+        return process
+
+    monkeypatch.setattr(children, "start_here", start)
+    monkeypatch.setattr(record, "watch", lambda: None)
+    return ran
 
 
 @pytest.fixture

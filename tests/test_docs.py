@@ -57,7 +57,7 @@ def small_files() -> None:
 
 
 @pytest.mark.parametrize("page", [path.name for path in PAGES if path.name not in OF_THEIR_OWN])
-def test_commands_run_and_print_what_the_page_shows(root, page, tmp_path, monkeypatch):
+def test_commands_run_and_print_what_the_page_shows(root, page, tmp_path, monkeypatch, in_process):
     """Python and commands of a page in their order, in an empty folder; a block of text is what the block before it prints."""
     monkeypatch.chdir(tmp_path)
     small_files()
@@ -128,7 +128,7 @@ def test_formats_page(root, tmp_path, monkeypatch, capsys):
     assert len(re.findall(r"^P +1 +0.666667$", printed, re.MULTILINE)) == 2
 
 
-def test_own_dataset_page(root, tmp_path, monkeypatch, capsys):
+def test_own_dataset_page(root, tmp_path, monkeypatch, capsys, in_process):
     found = blocks(root, "own_dataset.md")
     monkeypatch.chdir(tmp_path)
     (raw,) = (code for language, code in found if language == "json")
@@ -155,7 +155,7 @@ def test_own_dataset_page(root, tmp_path, monkeypatch, capsys):
     assert (again.validation.Y != ds.validation.Y).nnz == 0
 
 
-def test_commands_of_the_evaluate_page(root, tmp_path, monkeypatch, capsys):
+def test_commands_of_the_evaluate_page(root, tmp_path, monkeypatch, capsys, in_process):
     """Its commands, on small files of the names that it uses; its Python is run by ``tests/test_site.py``."""
     monkeypatch.chdir(tmp_path)
     ds = xc.twin("bibtex", scale=0.05)

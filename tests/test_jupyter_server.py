@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import importlib.util
 import json
 import os
 import secrets
@@ -36,7 +35,7 @@ websocket = pytest.importorskip(
 
 WAYS = ("clone", "wheel")
 FOLDERS = ("the notebook's folder", "the project", "an unrelated folder")
-QUICK = ("xcrepo/table_datasets", "reeval/fig1_fig4_label_bins", "coverage/theorem51_bound")
+QUICK = ("xcrepo/table_datasets", "reeval/fig1_fig4_label_bins")
 # As nbval's in notebooks/conftest.py: what trained models come to, rounded to the last digit.
 SECONDS_A_CELL = 3600
 NOT_THE_RUNS = b"planted in place of the committed picture"
@@ -52,19 +51,19 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(root, tmp_path_factory):
+def installed(request, root, tmp_path_factory):
     """``installed("clone")`` and ``installed("wheel")``, each made once."""
     made: dict[str, Installed] = {}
 
     def make(way: str) -> Installed:
         if way not in made:
-            made[way] = _install(way, root, tmp_path_factory.mktemp(way))
+            made[way] = _install(way, root, tmp_path_factory.mktemp(way), request)
         return made[way]
 
     return make
 
 
-def _install(way: str, root: Path, room: Path) -> Installed:
+def _install(way: str, root: Path, room: Path, request: pytest.FixtureRequest) -> Installed:
     project, home = room / "project", room / "home"
     home.mkdir()
     site = _environment(room / "venv")
@@ -89,12 +88,7 @@ def _install(way: str, root: Path, room: Path) -> Installed:
                 shutil.copyfile(root / name, project / name)
         (site / "a_first.pth").write_text(f"{project}\n")
         return made
-    if importlib.util.find_spec("hatchling") is None:
-        pytest.skip("hatchling builds the wheel: pip install -e '.[test]'")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(room)]
-    subprocess.run(build, cwd=root, check=True, capture_output=True)
-    (wheel,) = room.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(site)
+    zipfile.ZipFile(request.getfixturevalue("wheel")).extractall(site)
     start = [made.python, "-m", "xcrepro", "start", project]
     subprocess.run(start, cwd=home, env=made.environment, check=True, capture_output=True)
     return made
@@ -288,10 +282,9 @@ def _all(root: Path) -> list[str]:
 
 
 def _chosen() -> list[tuple[str, str, str]]:
-    """(way, folder, item): quick ones in all combinations; each of the others from both, the folders in turn."""
-    quick = [(WAYS[i % 2], folder, QUICK[i % 3]) for i, folder in enumerate(FOLDERS)]
+    """(way, folder, item): inside of a project and outside; or all, each from both, the folders in turn."""
     if not os.environ.get("XCREPRO_LAB"):
-        return quick
+        return [("wheel", FOLDERS[0], QUICK[1]), ("clone", FOLDERS[2], QUICK[0])]
     every = [(way, folder, QUICK[0]) for way in WAYS for folder in FOLDERS]
     items = _all(Path(__file__).resolve().parent.parent)
     return every + [(way, FOLDERS[(i + j) % 3], id) for j, way in enumerate(WAYS) for i, id in enumerate(items)]

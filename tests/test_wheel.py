@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,23 +12,11 @@ from pathlib import Path
 import pytest
 
 from xcrepro.core import kernels
-
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("hatchling") is None, reason="hatchling builds the wheel: pip install -e '.[test]'"
-)
+from xcrepro.repro import manifest
 
 
 def call(*command: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=3600, **options)
-
-
-@pytest.fixture(scope="module")
-def wheel(root, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    built = call("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=root)
-    assert built.returncode == 0, built.stderr
-    (path,) = folder.glob("*.whl")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -73,33 +60,26 @@ def test_the_wheel_holds_what_the_package_reads(wheel, root):
     assert not [name for name in names if "__pycache__" in name or "checkpoint" in name]
 
 
-def test_the_package_that_runs_is_the_wheels(installed):
-    where = installed("-c", "import xcrepro; print(xcrepro.__file__)")
-    assert where.strip() == str(installed.site / "xcrepro" / "__init__.py")
-
-
-def test_list_from_anywhere(installed, root):
-    from xcrepro.repro import manifest
-
-    listed = [line.split()[0] for line in command(installed, "list").splitlines()]
-    assert listed == list(manifest.load(root))
-
-
-def test_printed_numbers_and_counts(installed):
-    code = (
-        "import xcrepro as xc; from xcrepro.core.data import registry;"
-        "print(len(xc.published.table('jain16:table3a')), len(xc.published.formulas()) > 5);"
-        "print(int(registry.label_counts('eurlex-4k')['count'].sum()))"
-    )
-    table, counts = installed("-c", code).splitlines()
-    assert table.endswith(" True")
-    assert not table.startswith("0 ")
+def test_what_the_wheel_reads_is_its_own(installed, root):
+    """From anywhere: the code, the items, printed numbers, counts, an open dataset."""
+    code = """
+import xcrepro as xc
+from xcrepro.core.data import registry
+from xcrepro.__main__ import main
+print(xc.__file__)
+print(len(xc.published.table('jain16:table3a')), len(xc.published.formulas()) > 5)
+print(int(registry.label_counts('eurlex-4k')['count'].sum()))
+ds = xc.load('tib', points=20)
+print(ds.title, len(ds.words), ds.label_names[:1])
+main(['list'])
+"""
+    where, printed, counts, data, *listed = installed("-c", code).splitlines()
+    assert where == str(installed.site / "xcrepro" / "__init__.py")
+    assert printed.endswith(" True")
+    assert not printed.startswith("0 ")
     assert counts == "102741"
-
-
-def test_the_open_dataset_is_in_the_wheel(installed):
-    code = "import xcrepro as xc; ds = xc.load('tib', points=20); print(ds.title, len(ds.words), ds.label_names[:1])"
-    assert installed("-c", code).startswith("TIB, 20 of 17,740 records 17843 ('")
+    assert data.startswith("TIB, 20 of 17,740 records 17843 ('")
+    assert [line.split()[0] for line in listed] == list(manifest.load(root))
 
 
 def test_an_item_runs_outside_of_a_project(installed):
@@ -161,8 +141,8 @@ def test_the_course_in_an_empty_folder(students):
 
 
 def test_a_student_runs_a_whole_lesson_from_the_wheel(installed, students):
-    """The copy of lesson 10 with its answers written in runs from top to bottom, and prints what is committed."""
-    name = "10_project"
+    """The copy of lesson 1 with its answers written in runs from top to bottom, and prints what is committed."""
+    name = "01_data_and_long_tail"
     path = students[0] / f"{name}.ipynb"
     lesson = json.loads((installed.site / "xcrepro/_project/notebooks/course" / path.name).read_text(encoding="utf-8"))
     answers = {

@@ -69,8 +69,8 @@ class Run:
 # ---------------------------------------------------------------- the data
 
 
-def prepare(home: Path) -> None:
-    """Fetch a stand-in of every dataset into ``home/cache``, through the doors in turn, and write strangers and predictions."""
+def prepare(home: Path, shapes: dict[str, standins.Shape]) -> None:
+    """Fetch a stand-in of each dataset into ``home/cache``, through the doors in turn; write strangers and predictions."""
     mark = home / "prepared"
     digest = hashlib.sha256(
         b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
@@ -82,7 +82,7 @@ def prepare(home: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
     cache.mkdir(parents=True)
     ways = [way for way in doors.WAYS if way != "page"]
-    for number, (name, shape) in enumerate(catalogue.shapes().items()):
+    for number, (name, shape) in enumerate(shapes.items()):
         archive = standins.archive(name, shape)
         if "key" not in registry.get(name).archive:
             (cache / f"{name}.zip").write_bytes(archive)  # as its reader would save it
@@ -92,7 +92,7 @@ def prepare(home: Path) -> None:
     for folder in catalogue.strangers(home / "strangers"):
         ds = load.load(folder.name, folder)
         given(home / "predictions" / folder.name, ds.test.Y)
-    for name in catalogue.shapes():
+    for name in shapes:
         given(home / "predictions" / name, load.load(name).test.Y)
     mark.write_text(digest)
 
@@ -390,7 +390,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     until = time.monotonic() + 60 * given_.minutes
     with runner.alone(paths.project_root()):
-        prepare(home)
+        prepare(home, catalogue.shapes())
         found = rehearse(chosen, home, until)
     if time.monotonic() < until:
         clone, own = cloned(home)

@@ -7,6 +7,7 @@ Writers are plain loops of their own, because the package's would forgive the pa
 
 from __future__ import annotations
 
+import functools
 import io
 import zipfile
 from collections.abc import Iterator
@@ -176,6 +177,7 @@ def _files(name: str, made: Content) -> dict[str, str]:
     return {f"{home}/{file}": text for file, text in found.items()}
 
 
+@functools.lru_cache(maxsize=4)
 def archive(name: str, shape: Shape | None = None, seed: int = 0) -> bytes:
     """A zip archive as it would be downloaded."""
     out = io.BytesIO()

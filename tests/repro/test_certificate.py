@@ -39,7 +39,7 @@ def commit(project) -> str:
 
 
 @pytest.fixture
-def demo(project):
+def demo(project, in_process):
     """A repository with two items whose committed files are what they make."""
     project.add("one", ITEM.replace("NAME", "one").replace("VALUE", "0.25"))
     project.add("two", ITEM.replace("NAME", "two").replace("VALUE", "1 / 3"))
@@ -60,42 +60,38 @@ def some() -> certificate.Certificate:
     )  # fmt: skip
 
 
-def test_certify_counts_what_comes_out_the_same(demo, capfd, monkeypatch):
+def test_certify_counts_what_comes_out_the_same(demo, some, capfd, monkeypatch):
+    """Of one item as committed, one whose table the machine makes otherwise, one that fails."""
     for name in certificate.SIMULATING:
         monkeypatch.delenv(name, raising=False)
-    now = git(demo, "rev-parse", "HEAD").strip()
-    assert main(["certify"]) == 0
+    demo.add("three", ITEM.replace("NAME", "three").replace("VALUE", "0.125"))
+    demo.figure("demo/three.csv", "k,P\n1,0.5\n3,0.75\n")
+    demo.add("two", "raise ValueError('planted')")
+    older = certificate.write(dataclasses.replace(some, **certificate.machine()), demo.root / certificate.FOLDER)
+    now = commit(demo)
+    assert main(["certify", "--jobs", "2"]) == 1
     said = capfd.readouterr().out
-    assert "[2/2] demo/" in said
-    assert "4 of 4 files" in said
-    assert "README.md is to say" in said
+    assert "[3/3] demo/" in said
+    assert "2 of 6 files" in said
+    assert "README.md is to say: 0 of 1 machine agrees" in said
+    assert "figures/demo/three.csv: line 3: '3,0.125' instead of '3,0.75'" in said
     [(name, made)] = certificate.all_committed(demo.root).items()
-    assert (made.name, made.commit, made.compared, made.equal, made.differing) == (name, now, 4, 4, [])
+    assert (name, made.commit, made.compared, made.equal) == (older.stem, now, 6, 2)
+    assert {"figures/demo/three.csv", "notebooks/demo/two.ipynb"} < {*made.differing}
+    assert not {name for name in made.differing if "one" in name}
+    assert certificate.agreement([made]) == "0 of 1 machine agrees"
     assert not made.simulated
-    text = (demo.root / certificate.FOLDER / f"{name}.toml").read_text()
+    text = older.read_text()
     for private in (socket.gethostname(), str(demo.root), os.path.expanduser("~")):
         assert not re.search(rf"\b{re.escape(private)}\b", text)
     assert made.versions["numpy"]
     assert made.python == platform.python_version()
-    # The run had a clone of its own: nothing of the project was written but the certificate.
+    # The run had a clone of its own: nothing of the project was written but the certificate, in place of the older one.
     assert git(demo, "status", "--porcelain", "--untracked-files=all").split() == [
-        "??",
+        "M",
         f"{certificate.FOLDER}/{name}.toml",
     ]
-
-    # A table that the machine makes otherwise, an item that fails: both are named, and the older certificate goes.
-    demo.figure("demo/one.csv", "k,P\n1,0.5\n3,0.75\n")
-    demo.add("two", "raise ValueError('planted')")
-    commit(demo)
-    assert main(["certify", "--jobs", "2"]) == 1
-    said = capfd.readouterr().out
-    assert "figures/demo/one.csv: line 3: '3,0.25' instead of '3,0.75'" in said
-    assert "3,0.75" in (demo.root / "figures/demo/one.csv").read_text()
-    [(again, made)] = certificate.all_committed(demo.root).items()
-    assert again == name
-    assert (made.compared, made.equal) == (4, 1)
-    assert {"figures/demo/one.csv", "notebooks/demo/two.ipynb"} < {*made.differing}
-    assert certificate.agreement([made]) == "0 of 1 machine agrees"
+    assert "3,0.75" in (demo.root / "figures/demo/three.csv").read_text()
 
 
 def test_some_items_on_a_simulated_processor(demo, capfd, monkeypatch):

@@ -85,7 +85,7 @@ def outcomes(report):
     return {result.id.removeprefix("demo/"): result.outcome for result in report.results}
 
 
-def test_the_life_of_a_project(demo, capsys, monkeypatch):
+def test_the_life_of_a_project(demo, capsys, request):
     report = runner.run()
     assert outcomes(report) == {
         "train": "ok",
@@ -110,6 +110,7 @@ def test_the_life_of_a_project(demo, capsys, monkeypatch):
     assert not (demo.root / "figures/demo/good.md").exists()  # no page links it
 
     # What differs runs, and says so, until it is accepted: its tables are written, the outputs of its notebook are not.
+    request.getfixturevalue("in_process")  # what papermill itself does was seen
     assert main(["run", "demo/good"]) == 1
     printed = capsys.readouterr().out
     assert "notebooks/demo/good.ipynb, code cell 2, line 1: " in printed
@@ -310,7 +311,7 @@ def test_prose_and_outputs_of_a_notebook_are_no_reason(stamped):
     assert reason() is None
 
 
-def test_what_was_read_is_known_from_the_run(accepted, capsys):
+def test_what_was_read_is_known_from_the_run(accepted, capsys, in_process):
     """Inputs are recorded, not declared: the next run starts anew when one of them changes."""
     stamp = stamps.read(manifest.load()["demo/good"])
     assert list(stamp.inputs) == ["data/in.csv"]
@@ -336,7 +337,7 @@ def test_a_run_that_fails_leaves_no_stamp(accepted, monkeypatch, tmp_path):
     assert outcomes(runner.run("demo/train", dry=True)) == {"train": "would run"}
 
 
-def test_what_others_need_is_the_outcome_and_not_the_code(accepted):
+def test_what_others_need_is_the_outcome_and_not_the_code(accepted, in_process):
     """A word in the code of what an item needs reruns that alone; other parameters of it rerun both."""
     path = accepted.root / "notebooks/demo/train.ipynb"
     path.write_text(path.read_text().replace("from xcrepro", "# a word\\nfrom xcrepro"))
@@ -345,7 +346,7 @@ def test_what_others_need_is_the_outcome_and_not_the_code(accepted):
     assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "ok"}
 
 
-def test_other_versions_are_told_and_fail_nothing(accepted, capsys):
+def test_other_versions_are_told_and_fail_nothing(accepted, capsys, in_process):
     before = (accepted.root / "figures/demo/good.csv").read_bytes()
     (accepted.root / "data/in.csv").write_text("0.6")
     # The project's own stands before what the installation brings.
@@ -439,7 +440,7 @@ if seed < 2:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_an_executed_copy_speaks_for_itself(project, seed):
+def test_an_executed_copy_speaks_for_itself(project, seed, in_process):
     """Its links lead somewhere; one with other parameters says so first, and shows its own picture, if it has drawn one."""
     linked = "![A](../../figures/demo/own.png) [b](../words.md#part), [c](https://x.org/y.md), <img src='no.png'>"
     project.add("own", project.markdown(linked), OWN, parameters="seed = 0")
@@ -479,7 +480,7 @@ evidence.gather(item, pd.DataFrame(found | {"effect": [""]}))
 
 
 @pytest.mark.parametrize(("seed", "picture", "verdicts"), [(1, True, False), (2, False, True), (3, False, False)])
-def test_a_run_says_what_has_nothing_of_it(project, seed, picture, verdicts):
+def test_a_run_says_what_has_nothing_of_it(project, seed, picture, verdicts, in_process):
     """A run without the models of a claim: its picture, or its verdicts, show recorded and printed results alone."""
     project.add("own", project.markdown("![A](../../figures/demo/own.png)"), OTHERS, parameters="seed = 0")
     assert runner.run("demo/own", parameters={"seed": seed}).ok

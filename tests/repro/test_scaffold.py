@@ -11,6 +11,7 @@ import sys
 import pytest
 
 from tests.refused import refused
+from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError
 from xcrepro.repro import manifest, scaffold
 
@@ -37,14 +38,20 @@ def command(place, *arguments: str, status: int = 0) -> str:
     return done.stdout
 
 
-def test_the_recipe(copy, root):
+def test_the_recipe(copy, root, monkeypatch, capsys, in_process):
     """All of it, for an item of a sixth paper, and the code of a new item of a paper that is there."""
+    monkeypatch.setenv("XCREPRO_ROOT", str(copy))
+
+    def xcrepro(*arguments: str, status: int = 0) -> str:
+        assert main([*arguments]) == status
+        return capsys.readouterr().out
+
     id = "sixth_paper/fig1_Precision"
-    assert f"xcrepro accept {id}" in command(copy, "-m", "xcrepro", "new", id, "--title", 'A "quoted" title')
-    said = command(copy, "-m", "xcrepro", "run", id, status=1)
+    assert f"xcrepro accept {id}" in xcrepro("new", id, "--title", 'A "quoted" title')
+    said = xcrepro("run", id, status=1)
     assert f"figures/{id}.csv is new" in said
     assert (copy / f"figures/{id}.png").stat().st_size > 5_000
-    assert "1 ok" in command(copy, "-m", "xcrepro", "accept", id)
+    assert "1 ok" in xcrepro("accept", id)
     figure = list(csv.reader((copy / f"figures/{id}.csv").read_text().splitlines()))
     assert {row[-1] for row in figure} == {"data", "TIB, 2,000 of 17,740 records (real data), 400 test points"}
     notebook = (copy / f"notebooks/{id}.ipynb").read_text()
@@ -60,7 +67,7 @@ def test_the_recipe(copy, root):
     assert "nothing to mend" in said
     assert manifest.load(copy)[id].title == 'A "quoted" title'
 
-    command(copy, "-m", "xcrepro", "new", "jain16/an_item")
+    xcrepro("new", "jain16/an_item")
     new = ["sixth_paper/test_fig1_Precision.py", "jain16/test_an_item.py"]
     tests = [f"tests/repro/papers/{name}" for name in new]
     command(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)

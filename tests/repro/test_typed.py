@@ -165,7 +165,7 @@ def test_accepting_notes_what_moved_and_refuses_what_is_not_so(project, monkeypa
         items.item("demo/one", values | NAMES | {"n": 0}).check_text()
 
 
-def test_accept_writes_the_number_into_the_notebook(project, capsys):
+def test_accept_writes_the_number_into_the_notebook(project, capsys, in_process):
     source = 'from xcrepro import repro\nitem = repro.item("demo/one", globals())\nfound = 3.14'
     project.add("one", source, "item.check_text()")
     path = project.root / "notebooks/demo/one.ipynb"

@@ -237,7 +237,7 @@ def test_the_first_places_are_the_same_however_many_are_asked_for(name):
     rng = np.random.default_rng(3)
     X = (rng.random((60, 40)) < 0.2).astype(np.float32)
     Y = (rng.random((60, 30)) < 0.15).astype(np.float32)
-    quick = {"trees": 2, "epochs": 2}
+    quick = {"trees": 2, "epochs": 2, "learners": 2, "rounds": 2}
     kind = getattr(models, name)
     settings = {key: value for key, value in quick.items() if key in kind().get_params()}
     model = kind(**settings).fit(X, Y)

@@ -282,26 +282,34 @@ def own_claim(jain16, **changes):
     return dataclasses.replace(jain16, table=table)
 
 
+def copies(document, ids, **columns):
+    """A document of one claim as one of several, under other ids."""
+    table = pd.concat([document.table] * len(ids), ignore_index=True).assign(id=ids, **columns)
+    return dataclasses.replace(document, table=table)
+
+
 @pytest.mark.parametrize("rests", RESTS)
 def test_a_verdict_rests_on_its_own_kind_of_evidence(jain16, rests):
     """Every choice of outcomes of four sources: those of the others change nothing, by a judge that reads the rule."""
     untested = "nobody can say why this is so" if rests == "none" else ""
     document = own_claim(jain16, rests=rests, untested=untested, metric="", k="", left="", right="", direction="")
-    words, seen = ("holds", "does not hold", "cannot tell", ""), set()
+    words = ("holds", "does not hold", "cannot tell", "")
     sources = {"real, live": "TIB", "synthetic": "Bibtex (synthetic)", "print": "", "exact": ""}
-    for chosen in itertools.product(words, repeat=4):
-        told = {source: word for source, word in zip(sources, chosen, strict=True) if word}
-        if not told:
-            continue
-        lines = [(TREES, source, sources[source], word, "") for source, word in told.items()]
-        evidence = pd.DataFrame(lines, columns=["id", "source", "dataset", "outcome", "effect"])
-        verdict = document.verdicts(evidence).loc[0, "verdict"]
-        of = {name: told.get(source) for name, source in zip(("real", "made", "print", "exact"), sources, strict=True)}
+    choices = {f"claim-{n}": chosen for n, chosen in enumerate(itertools.product(words, repeat=4)) if any(chosen)}
+    lines = [
+        (id, source, sources[source], word, "")
+        for id, chosen in choices.items()
+        for source, word in zip(sources, chosen, strict=True)
+        if word
+    ]
+    evidence = pd.DataFrame(lines, columns=["id", "source", "dataset", "outcome", "effect"])
+    verdicts = copies(document, [*choices]).verdicts(evidence).set_index("id")["verdict"]
+    for id, (real, made, printed, exact) in choices.items():
         mine = {
-            "data": [of["real"]],
-            "print": [of["print"]],
-            "proof": [of["exact"]],
-            "simulation": [of["real"], of["made"], of["exact"]],
+            "data": [real],
+            "print": [printed],
+            "proof": [exact],
+            "simulation": [real, made, exact],
             "none": [],
         }[rests]
         mine = [word for word in mine if word]
@@ -313,12 +321,11 @@ def test_a_verdict_rests_on_its_own_kind_of_evidence(jain16, rests):
             else worst + ends[rests]
             if worst
             else "no real data"
-            if rests == "data" and of["made"]
+            if rests == "data" and made
             else "see its cell"
         )
-        assert verdict == expected, (rests, told)
-        seen.add(verdict)
-    assert len(seen) == {"data": 5, "none": 1}.get(rests, 4)
+        assert verdicts[id] == expected, (rests, choices[id])
+    assert verdicts.nunique() == {"data": 5, "none": 1}.get(rests, 4)
 
 
 @pytest.mark.parametrize(
@@ -358,11 +365,14 @@ def test_a_cell_speaks_beside_the_comparisons_of_its_claim(jain16):
 
 def test_no_difference_is_judged_by_a_margin(jain16):
     """Of random values and errors: inside if the whole interval of the largest of three is, outside if one's lies beyond."""
-    document = own_claim(jain16, direction="within", value="0.05")
     rng, seen = np.random.default_rng(5), set()
-    for _ in range(300):
-        values, error = rng.normal(0, 0.05, 3), 10 ** rng.uniform(-3.5, -1)
-        found = document.comparisons(rows({"TIB": values}, stderr=error))
+    drawn = {f"claim-{n}": (rng.normal(0, 0.05, 3), 10 ** rng.uniform(-3.5, -1)) for n in range(300)}
+    document = own_claim(jain16, direction="within", value="0.05")
+    found = copies(document, [*drawn], left=[*drawn]).comparisons(
+        pd.concat([rows({"TIB": values}, stderr=error, left=id) for id, (values, error) in drawn.items()])
+    )
+    for (id, (values, error)), (of, one) in zip(drawn.items(), found.groupby("id", sort=False), strict=True):
+        assert of == id
         # By two one-sided tests with Holm's correction, from the distance to the nearer end.
         away = np.abs(0.05 - np.abs(values)) / error
         order, sure = np.argsort(-away, kind="stable"), np.zeros(3, bool)
@@ -372,9 +382,9 @@ def test_no_difference_is_judged_by_a_margin(jain16):
             sure[at] = True
         inside = np.abs(values) < 0.05
         expected = np.where(sure & inside, "holds", np.where(sure, "does not hold", "cannot tell"))
-        assert list(found["outcome"]) == list(expected)
-        ends = (found["low"] > -0.05) & (found["high"] < 0.05)
-        assert list(ends[sure]) == list(inside[sure])
+        assert list(one["outcome"]) == list(expected)
+        ends = (one["low"] > -0.05) & (one["high"] < 0.05)
+        assert list(ends.to_numpy()[sure]) == list(inside[sure])
         seen |= set(expected)
     assert len(seen) == 3
 

@@ -195,22 +195,22 @@ def _kinds(
 
 def _mixtures(row: Row, given: list[tuple[str, int]], target: tuple[str, int] | None = None, constant: bool = False):
     """Whether a mixture of kinds of points prints ``given``; with a target, its least and greatest value there, or None."""
-    limits = tuple((name, row.cells[name].low / row.one, row.cells[name].high / row.one) for name in given)
-    found = _mixed(limits, target, constant)
+    ends = tuple((name, row.cells[name].low / row.one, row.cells[name].high / row.one) for name in given)
+    found = _hull(ends, target, constant)
     return tuple(end * row.one for end in found) if isinstance(found, tuple) else found
 
 
-@functools.cache
-def _mixed(limits: tuple[tuple[tuple[str, int], float, float], ...], target: tuple[str, int] | None, constant: bool):
-    """:func:`_mixtures` of fractions: rows that print the same, in one audit or the next, ask the same."""
+@functools.lru_cache(maxsize=10_000)  # one row is asked about by several checks, and again when its dataset is
+def _hull(given: tuple, target: tuple[str, int] | None, constant: bool) -> bool | tuple[float, float] | None:
+    """:func:`_mixtures` of (name, low, high), as fractions."""
     from scipy.optimize import linprog
 
-    above, below = _kinds(limits[0][0][0] == "PSP", constant)
+    above, below = _kinds(given[0][0][0] == "PSP", constant)
     # Limits of rounding, with a hair of room so that the solver's own tolerance finds no fault.
     room = 1e-7
-    rules = [above[name] - (high + room) * below[name] for name, _, high in limits]
-    rules += [(low - room) * below[name] - above[name] for name, low, _ in limits]
-    unit = below[target or limits[0][0]]
+    rules = [above[name] - (high + room) * below[name] for name, _, high in given]
+    rules += [(low - room) * below[name] - above[name] for name, low, _ in given]
+    unit = below[target or given[0][0]]
     rest = {"A_ub": np.array(rules), "b_ub": np.zeros(len(rules)), "A_eq": unit[None, :], "b_eq": [1.0]}
     if target is None:
         return linprog(np.zeros(len(unit)), **rest).status != 2

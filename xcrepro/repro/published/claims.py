@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -273,18 +273,19 @@ class Claims:
         """
         import pandas as pd
 
-        rows = []
+        rows, of = [], {}
+        for row in comparisons.itertuples(index=False):
+            of.setdefault(row.id, []).append(row)
         for claim in self._chosen(only).itertuples():
-            part = comparisons[comparisons["id"] == claim.id]
-            kinds = part["source"].str.split(",").str[0]
-            real, made = (_by_dataset(part[kinds == kind], claim) for kind in ("real", "synthetic"))
-            of_one = _by_dataset(
-                part[kinds == "real"].assign(dataset=lambda rows: rows["dataset"].map(sample_of)), claim
-            )
+            part = of.get(claim.id, [])
+            real, made = ([row for row in part if row.source.startswith(kind)] for kind in ("real", "synthetic"))
+            of_one = _by_dataset(real, claim, lambda row: sample_of(row.dataset))
             count = {word: list(of_one.values()).count(word) for word in _WORDS}
-            said = "; ".join(part["effect"][kinds == "print"])
+            said = "; ".join(row.effect for row in part if row.source == "print")
+            real, made = (_by_dataset(some, claim) for some in (real, made))
             shown = {"print": _printed(self.paper, claim) or said, "real": _listed(real), "synthetic": _listed(made)}
-            judges = _by_dataset(part[kinds.isin(_JUDGES[claim.rests])].assign(dataset=""), claim)
+            judges = [row for row in part if row.source.partition(",")[0] in _JUDGES[claim.rests]]
+            judges = _by_dataset(judges, claim, lambda row: "")
             verdict = _verdict(claim, of_one, judges.get("", ""), bool(made))
             rows.append(
                 {"id": claim.id, "claim": claim.claim} | shown | count | {"rests": claim.rests, "verdict": verdict}
@@ -532,7 +533,8 @@ def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame
     target = float(claim.value or 0)
     within = claim.direction == "within"
     # Of the two ends of a margin the nearer one decides: an interval on its inner side is inside the other end, too.
-    off = comparisons["value"].to_numpy() - (np.copysign(target, comparisons["value"]) if within else target)
+    value = comparisons["value"].to_numpy()
+    off = value - (np.copysign(target, value) if within else target)
     error = _errors(comparisons, off)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.abs(off) / error
@@ -577,20 +579,19 @@ def sample_of(name: str) -> str:
     return re.sub(r" \(all records\)$|, split \d+$", "", name)
 
 
-def _by_dataset(comparisons: pd.DataFrame, claim) -> dict[str, str]:
+def _by_dataset(rows: list, claim, name: Callable = lambda row: row.dataset) -> dict[str, str]:
     """Each dataset's outcome: all comparisons must hold, and what its cell says, and one that does not is enough against."""
-    outcomes: dict[str, set[str]] = {}
-    compared: dict[str, dict[str, set[str]]] = {}  # dataset -> source -> ks
-    columns = (comparisons[name] for name in ("dataset", "outcome", "metric", "source", "k"))
-    for name, outcome, metric, source, k in zip(*columns, strict=True):
-        outcomes.setdefault(name, set()).add(outcome)
-        samples = compared.setdefault(name, {})
-        if metric != "":
-            samples.setdefault(source, set()).add(k)
-    asked, found = {*claim.k.split(";")}, {}
-    for name, words in outcomes.items():
-        whole = words == {"holds"} and all(ks == asked for ks in compared[name].values())
-        found[name] = "does not hold" if "does not hold" in words else "holds" if whole else "cannot tell"
+    found = {}
+    for key in dict.fromkeys(map(name, rows)):
+        one = [row for row in rows if name(row) == key]
+        outcomes = {row.outcome for row in one}
+        ks: dict[str, set[str]] = {}
+        for row in one:
+            if row.metric:
+                ks.setdefault(row.source, set()).add(row.k)
+        asked = set(claim.k.split(";"))
+        whole = all(have == asked for have in ks.values()) and outcomes == {"holds"}
+        found[key] = "does not hold" if "does not hold" in outcomes else "holds" if whole else "cannot tell"
     return found
 
 
