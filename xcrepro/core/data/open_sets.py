@@ -19,7 +19,6 @@ from scipy.sparse import csr_matrix, hstack
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.data.lines import text_lines
-from xcrepro.core.data.names import read_label_names
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.registry import Entry
 from xcrepro.core.data.sources import open_source
@@ -188,10 +187,12 @@ def _fields(entry: Entry, home: Home, fields: Sequence[str] | None) -> tuple[str
 
 
 def _read_counts(files: dict[Path, bytes]) -> _Records:
+    """Counts of words, and a line for each label, word and record; the files' digests hold, so nothing else is looked for."""
     pairs, words, labels, letters = files
     counts, Y = read_xc(pairs)
-    names = read_label_names(labels, Y.shape[1])
-    return _Records(Y, names.names, names.codes, _lines(files[letters]), counts, tuple(_lines(files[words])))
+    codes, names = zip(*(line.split("\t") for line in _lines(files[labels])), strict=True)
+    codes = tuple(code.strip("<>") for code in codes)
+    return _Records(Y, names, codes, _lines(files[letters]), counts, tuple(_lines(files[words])))
 
 
 @functools.lru_cache(maxsize=1)  # whoever reads one split often reads the next
