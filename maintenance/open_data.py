@@ -6,6 +6,7 @@ What each is made from is in the README of its folder; :mod:`xcrepro.core.data.o
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import hashlib
 import json
@@ -202,13 +203,18 @@ def _names(title: str, author: str) -> Iterable[tuple[str, ...]]:
     The head ends before the first number, colon or word such as "Vol."; one with fewer than two words says too little.
     """
     by = "" if author in NOBODY else author
-    for text, least in ((title, 1), (_COUNTING.split(title)[0], 2)):
+    for text, least in ((title, 1), (_COUNTING.split(title, 1)[0], 2)):
         words = re.findall("[a-zß-öø-ÿ]+", re.sub("['’]", "", text.lower()))
-        telling = [word for word in words if not _TELLS_NOTHING.fullmatch(word)]
+        telling = [word for word in words if _tells(word)]
         if least == 1 and not telling:  # "May, vol. I" is known by what there is
             telling = [word for word in words if not _ROMAN.fullmatch(word)]
         if len(telling) >= least:
             yield by, *telling
+
+
+@functools.cache
+def _tells(word: str) -> bool:
+    return not _TELLS_NOTHING.fullmatch(word)
 
 
 def _random_letters(unit: np.ndarray) -> list[str]:

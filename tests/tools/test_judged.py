@@ -554,7 +554,7 @@ def test_intervals_with_a_proxy_hold_whatever_it_says():
         "guesses": guess,
     }
     held, width = {name: [] for name in proxies}, {name: [] for name in [*proxies, "none", "people"]}
-    for seed in range(100):
+    for seed in range(60):
         verdicts = j.verdicts(said(complete, j.sample(800, 60, seed)))
         for name, proxy in proxies.items():
             line = j.estimate(observed, top, verdicts, 4, proxy=proxy).iloc[0]

@@ -61,7 +61,7 @@ def test_every_metric_of_the_registry_has_its_value_and_an_error(small):
     about = small.about | {"n_relevant": small.trained[: len(small.truth)].size * np.ones(120)}
     for asked, ks in ((names, (1, 5)), (["coverage (reachable)"], 1)):
         plain = xc.evaluate(small.Y, small.good, ks, metrics=asked, **about)
-        found = xc.evaluate(small.Y, small.good, ks, metrics=asked, **about, interval=0.9, samples=40)
+        found = xc.evaluate(small.Y, small.good, ks, metrics=asked, **about, interval=0.9, samples=20)
         assert list(found) == ["metric", "k", "value", "stderr", "low", "high"]
         assert_frame_equal(found[["metric", "k", "value"]], plain, check_exact=True)
         assert found.notna().all().all()
@@ -123,7 +123,7 @@ def test_errors_of_metrics_of_labels_are_those_of_parts_by_hand(small):
 
 
 def test_intervals_hold_the_truth_in_most_test_sets():
-    """Of 160 test sets of 250 rows from one population; the truth is the mean over 300 more."""
+    """Of 100 test sets of 250 rows from one population; the truth is the mean over 120 more."""
     size, n, names = 8000, 250, ["P@1", "PSP@5", "macro-F1@5", "coverage@5"]
     Y, (one, other) = intervals.population(size, 150)
     weights = xc.propensity.inverse(Y.getnnz(axis=0), size, 0.55, 1.5)
@@ -134,16 +134,17 @@ def test_intervals_hold_the_truth_in_most_test_sets():
         return Y[rows], {"one": one.rows(rows), "other": other.rows(rows)}
 
     how = {"metrics": names, "inverse_propensity": weights}
-    values = np.mean([xc.evaluate(*draw(), **how)["value"].to_numpy().reshape(2, 4) for _ in range(300)], axis=0)
+    values = np.mean([xc.evaluate(*draw(), **how)["value"].to_numpy().reshape(2, 4) for _ in range(120)], axis=0)
     held, differ = np.zeros((2, 4)), np.zeros(4)
-    for _ in range(160):
+    for _ in range(100):
         Y_here, tops = draw()
         found = xc.evaluate(Y_here, tops, **how, interval=0.95, samples=100)
         held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 4)
         pair = xc.compare(Y_here, tops, samples=100, **how)
         differ += pair["low"].le(values[0] - values[1]) & pair["high"].ge(values[0] - values[1])
-    for share in (held / 160, differ / 160):
-        assert ((share >= 0.9) & (share <= 0.99)).all(), share
+    share = np.vstack([held, differ]) / 100
+    assert (share >= 0.9).all(), share
+    assert 0.93 < share.mean() < 0.97, share
 
 
 # ---------------------------------------------------------------- models and runs
@@ -325,7 +326,7 @@ def test_runs_of_both_sides_count_in_a_difference(small):
 
 def test_equal_models_are_seldom_told_apart():
     rng, ps = np.random.default_rng(6), []
-    for _ in range(100):
+    for _ in range(60):
         Y, (one, other) = intervals.equal_methods(200, "rows", rng)
         ps.append(xc.compare(Y, {"a": one, "b": other}, ["P@5", "macro-F1@5"], samples=200)["p raw"])
     assert ((np.array(ps) < 0.1).mean(axis=0) < 0.2).all()
@@ -473,5 +474,5 @@ def test_how_often_equal_models_are_called_different(runs, spread, least, most):
         rng = np.random.default_rng([seed, runs, spread])
         hard = rng.normal(size=n)
         models = {name: [trained(rng, hard) for _ in range(runs)] for name in ("one", "other")}
-        alarms += xc.compare(np.eye(n), models, "P@1", samples=200)["p"][0] < 0.05
+        alarms += xc.compare(np.eye(n), models, "P@1", samples=100)["p"][0] < 0.05
     assert least <= alarms / 80 <= most

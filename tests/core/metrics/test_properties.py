@@ -219,13 +219,12 @@ def test_every_metric_has_an_oracle():
 @given(cases())
 def test_every_metric_equals_its_oracle(case):
     some = any(case.scores)
-    wanted = [name for name in EVERYTHING if some or registry.METRICS[name].fold not in ("pairs", "scores")]
+    compared = [name for name in EVERYTHING if name not in BY_SIMULATION]
+    wanted = [name for name in compared if some or registry.METRICS[name].fold not in ("pairs", "scores")]
     for metric, k, value in case.evaluate(wanted).itertuples(index=False):
-        if metric not in BY_SIMULATION:
-            tolerance = (
-                1e-7 if "l2" in metric else 1e-12
-            )  # the root of 0 is only as near to 0 as the root of the rounding
-            assert value == pytest.approx(ORACLES[metric](case, k), rel=tolerance, abs=tolerance), (metric, k)
+        # The root of 0 is only as near to 0 as the root of the rounding.
+        tolerance = 1e-7 if "l2" in metric else 1e-12
+        assert value == pytest.approx(ORACLES[metric](case, k), rel=tolerance, abs=tolerance), (metric, k)
 
 
 # ---------------------------------------------------------------- the same bits
@@ -265,10 +264,10 @@ def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, ti
     tmp_path = tmp_path_factory.mktemp("state")
     Y, top, w, counts, n_relevant = rows(seed, scores=kind, k=4 if ties == "bounds" else 5)
     rng = np.random.default_rng(seed)
-    metrics = [
+    metrics = [  # smECE is slow, and made of the pool of scores that ACE is made of: the tests below have it
         name
         for name, metric in registry.METRICS.items()
-        if ties == "lowest-id" or (metric.fold == "rows" and IN_ORDER.isdisjoint(metric.columns))
+        if (ties == "lowest-id" or (metric.fold == "rows" and IN_ORDER.isdisjoint(metric.columns))) and name != "smECE"
     ]
     new = functools.partial(empty, w, counts, metrics, (1, 2, 4), ties=ties)
     whole = new().update(Y, top, 0, n_relevant)
@@ -305,7 +304,7 @@ def _block(low: int) -> xc.State:
 def test_states_of_other_processes_merge_to_the_same_bits(tmp_path):
     Y, top, w, counts, n_relevant = rows(3)
     whole = empty(w, counts).update(Y, top, 0, n_relevant)
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         parts = [*pool.map(_block, [45, 0, 30, 15])]
     merged = empty(w, counts)
     for part in parts:

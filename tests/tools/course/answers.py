@@ -71,9 +71,9 @@ class Room:
 
 @functools.cache
 def _records(source: str) -> dict:
-    """The names that an exercise cell gives: the records, and predictions for them."""
+    """The names that an exercise cell gives: the records, and predictions for them, of a model that is trained at once."""
     names = {"np": np, "xc": xc}
-    exec(source, names)
+    exec(source.replace("OneVsRest()", "KNN()"), names)
     return names
 
 

@@ -180,7 +180,8 @@ def test_headings_have_their_own_names_and_words(dataset):
     ds = xc.load(dataset)
     before = sum(np.asarray(part.Y.sum(axis=0)).ravel() for part in (ds.train, ds.validation, ds.test))
     found = dict(zip(made.label_names, np.asarray(made.Y.sum(axis=0)).ravel(), strict=True))
-    assert found == {name: n for name, n in zip(ds.label_names, before, strict=True) if n >= min(found.values())}
+    least = min(found.values())
+    assert found == {name: n for name, n in zip(ds.label_names, before, strict=True) if n >= least}
     ids = {word: column for column, word in enumerate(made.words)}
     known = [(label, ids[name.lower()]) for label, name in enumerate(made.label_names) if name.lower() in ids]
     assert len(known) > 100

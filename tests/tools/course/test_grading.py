@@ -23,8 +23,8 @@ pytestmark = (
 LESSONS = sorted(WRONG) if os.environ.get("XCREPRO_COURSE") else ["01_data_and_long_tail"]
 
 
-def _answered(lesson, copy: dict, wrong: dict[str, str]) -> dict:
-    """The student's copy with the solutions written into it, but for the wrong ones."""
+def _answered(lesson, copy: dict, wrong: dict[str, str | None]) -> dict:
+    """The student's copy with the solutions written into it, but for the wrong ones, of which None is the stub."""
     right = {
         cell["metadata"]["nbgrader"]["grade_id"]: notebooks.text(cell["source"])
         for cell in lesson.notebook["cells"]
@@ -32,9 +32,10 @@ def _answered(lesson, copy: dict, wrong: dict[str, str]) -> dict:
     }
     for cell in copy["cells"]:
         marks = cell["metadata"].get("nbgrader", {})
-        if marks.get("solution"):
-            name = marks["grade_id"]
-            cell["source"] = with_body(right[name], wrong[name]) if name in wrong else right[name]
+        if marks.get("solution") and (name := marks["grade_id"]) not in wrong:
+            cell["source"] = right[name]
+        elif marks.get("solution") and wrong[name] is not None:
+            cell["source"] = with_body(right[name], wrong[name])
     return copy
 
 
@@ -47,18 +48,18 @@ def _points(folder, lesson: str, student: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_stub_solution_and_wrong_answers_get_the_points_they_should(course, tmp_path, name):
+def test_solutions_stubs_and_wrong_answers_get_the_points_they_should(course, tmp_path, name):
     (lesson,) = [one for one in course if one.name == name]
     copies.grade([lesson], tmp_path)
     nbgrader = copies.api(tmp_path)
     handed_out = (tmp_path / "release" / name / f"{name}.ipynb").read_text(encoding="utf-8")
-    answers = {
-        "stub": json.loads(handed_out),
-        "right": _answered(lesson, json.loads(handed_out), {}),
+    wrong = {
+        exercise: (None, programs[0][1], programs[-1][1])[number % 3]
+        for number, (exercise, programs) in enumerate(WRONG[name].items())
     }
-    for student, number in (("first", 0), ("last", -1)):
-        wrong = {exercise: programs[number][1] for exercise, programs in WRONG[name].items()}
-        answers[student] = _answered(lesson, json.loads(handed_out), wrong)
+    answers = {
+        student: _answered(lesson, json.loads(handed_out), own) for student, own in (("right", {}), ("wrong", wrong))
+    }
     scored = {}
     for student, notebook in answers.items():
         place = tmp_path / "submitted" / student / name
@@ -69,5 +70,4 @@ def test_stub_solution_and_wrong_answers_get_the_points_they_should(course, tmp_
         scored[student] = _points(tmp_path, name, student)
     full = {exercise.checked_by: exercise.points for exercise in lesson.exercises if not exercise.open}
     assert scored["right"] == full
-    for student in ("stub", "first", "last"):
-        assert scored[student] == dict.fromkeys(full, 0), student
+    assert scored["wrong"] == dict.fromkeys(full, 0)

@@ -50,7 +50,8 @@ def run_here(values, home):
 
     def show(what, raw=False, metadata=None, **_) -> None:
         data = what if raw else {"text/html": what._repr_html_()}
-        shown.append(nbformat.v4.new_output("display_data", data, metadata=metadata or {}))
+        # Nbformat's own function compares each output with its schema, which takes longer than most cells.
+        shown.append(nbformat.from_dict({"output_type": "display_data", "data": data, "metadata": metadata or {}}))
 
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
         patch.setattr("IPython.display.display", show)

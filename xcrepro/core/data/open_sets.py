@@ -6,6 +6,7 @@ files ``python -m maintenance.open_data NAME SOURCE... [--out FOLDER]`` builds a
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -88,8 +89,8 @@ def load(
     home = HOMES[entry.name]
     column = _column(entry, home, split)
     fields = _fields(entry, home, fields)
-    paths = _whole_files(home, committed(home.folder))
-    found = _read_texts(paths, home) if home.texts else _read_counts(paths)
+    files = _whole_files(home, committed(home.folder))
+    found = _read_texts(home.texts, *files.values()) if home.texts else _read_counts(files)
     total = found.Y.shape[0]
     n = (
         total
@@ -185,29 +186,31 @@ def _fields(entry: Entry, home: Home, fields: Sequence[str] | None) -> tuple[str
 # ---------------------------------------------------------------- reading
 
 
-def _read_counts(paths: dict[str, Path]) -> _Records:
+def _read_counts(files: dict[Path, bytes]) -> _Records:
     """Counts of words, and a line for each label, word and record; the files' digests hold, so nothing else is looked for."""
-    counts, Y = read_xc(paths["tib.txt"])
-    codes, names = zip(*(line.split("\t") for line in _lines(paths["label_names.txt"])), strict=True)
+    pairs, words, labels, letters = files
+    counts, Y = read_xc(pairs)
+    codes, names = zip(*(line.split("\t") for line in _lines(files[labels])), strict=True)
     codes = tuple(code.strip("<>") for code in codes)
-    return _Records(Y, names, codes, _lines(paths["splits.txt"]), counts, tuple(_lines(paths["words.txt"])))
+    return _Records(Y, names, codes, _lines(files[letters]), counts, tuple(_lines(files[words])))
 
 
-def _read_texts(paths: dict[str, Path], home: Home) -> _Records:
+@functools.lru_cache(maxsize=1)  # whoever reads one split often reads the next
+def _read_texts(fields: tuple[str, ...], records: bytes, names: bytes, letters: bytes) -> _Records:
     """Lines of labels, number and texts, with tabs between them; the files' digests hold, so nothing else is looked for."""
-    names = _lines(paths["label_names.txt"])
-    columns = list(zip(*(line.split("\t") for line in _lines(paths["records.txt"])), strict=True))
-    indptr = np.cumsum([0, *(text.count(",") + 1 for text in columns[0])])
-    indices = np.array(",".join(columns[0]).split(","), np.int32)
-    Y = csr_matrix((np.ones(len(indices), np.float32), indices, indptr), (len(indptr) - 1, len(names)))
-    texts = {name: np.array(values, object) for name, values in zip(home.texts, columns[2:], strict=True)}
-    return _Records(Y, names, (), _lines(paths["splits.txt"]), texts=texts, numbers=np.array(columns[1], np.int64))
+    texts, each = "\t".join(_lines(records)).split("\t"), 2 + len(fields)
+    labels, numbers, *values = (texts[column::each] for column in range(each))
+    indptr = np.cumsum([0, *(text.count(",") + 1 for text in labels)])
+    indices = np.array(",".join(labels).split(","), np.int32)
+    label_names = _lines(names)
+    Y = csr_matrix((np.ones(len(indices), np.float32), indices, indptr), (len(indptr) - 1, len(label_names)))
+    fields_texts = {name: np.array(own, object) for name, own in zip(fields, values, strict=True)}
+    return _Records(Y, label_names, (), _lines(letters), texts=fields_texts, numbers=np.array(numbers, np.int64))
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(content: bytes) -> list[str]:
     """The lines of a file whose digest was compared."""
-    with open_source(path) as stream:
-        return stream.read().decode().removesuffix("\n").split("\n")
+    return content.decode().removesuffix("\n").split("\n")
 
 
 def _features(home: Home, fields: tuple[str, ...], texts: Mapping[str, np.ndarray]) -> tuple[csr_matrix, list[str]]:
@@ -224,9 +227,9 @@ def _features(home: Home, fields: tuple[str, ...], texts: Mapping[str, np.ndarra
 def counted(texts: Iterable[str]) -> tuple[csr_matrix, list[str]]:
     """How often each word is in each text, and the words, in the order in which they come."""
     texts = [text.replace("\n", " ") for text in texts]
-    ids = {"\n": 0}
     tokens = _WORD_OR_END.findall("\n".join(texts).lower())
-    column = np.fromiter((ids.setdefault(token, len(ids)) for token in tokens), np.int64, len(tokens))
+    ids = {token: number for number, token in enumerate(dict.fromkeys(["\n", *tokens]))}
+    column = np.fromiter(map(ids.__getitem__, tokens), np.int64, len(tokens))
     row, is_word = np.cumsum(column == 0), column > 0
     ones = np.ones(is_word.sum(), np.float32)
     return csr_matrix((ones, (row[is_word], column[is_word] - 1)), (len(texts), len(ids) - 1)), [*ids][1:]
@@ -248,20 +251,21 @@ def columns_of(counts: csr_matrix, words: Sequence[str], wanted: Sequence[str]) 
     return csr_matrix((pairs.data[kept], (pairs.row[kept], column[kept])), (counts.shape[0], len(wanted)))
 
 
-def _whole_files(home: Home, folder: Path) -> dict[str, Path]:
-    """The files, each as its digest says."""
+def _whole_files(home: Home, folder: Path) -> dict[Path, bytes]:
+    """The files and what they unpack to, each as its digest says."""
     again = f"Put it back as it was committed, or install the wheel again; {home.folder}/README.md says how to build it"
     paths = {name: folder / f"{name}.gz" for name in home.files}
     if missing := [str(path) for path in (folder / SUMS, *paths.values()) if not path.is_file()]:
         raise DataMissing(f"{', '.join(missing)}: no such file. {again}")
     pairs = (line.split(maxsplit=1) for _, line in text_lines(folder / SUMS) if line)
-    sums = {name: digest for digest, name in pairs}
+    sums, found = {name: digest for digest, name in pairs}, {}
     for name, path in paths.items():
         try:
             with open_source(path) as stream:
-                found = f"SHA-256 {hashlib.sha256(stream.read()).hexdigest()}"
+                found[path] = stream.read()
+            digest = f"SHA-256 {hashlib.sha256(found[path]).hexdigest()}"
         except DataError as error:
-            found = error.found
-        if found != (expected := f"SHA-256 {sums.get(name, f'none, {SUMS} does not have it')}"):
-            raise DataError(path, found, f"{expected}, unpacked", do=again)
-    return paths
+            digest = error.found
+        if digest != (expected := f"SHA-256 {sums.get(name, f'none, {SUMS} does not have it')}"):
+            raise DataError(path, digest, f"{expected}, unpacked", do=again)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 import importlib.util
 import io
@@ -384,15 +385,21 @@ def to_html(notebook, title: str, code: bool = False) -> str:
     Cells about the committed example, and sections whose cells show nothing, are left out.
     """
     import nbformat
-    from nbconvert import HTMLExporter
 
-    how = {f"exclude_{what}": True for what in ("input_prompt", "output_prompt", "anchor_links")}
-    exporter = HTMLExporter(raw_template=_TEMPLATE, exclude_input=not code, **how)
-    body, _ = exporter.from_notebook_node(nbformat.from_dict({**notebook, "cells": _shown(notebook.cells)}))
+    body, _ = _exporter(code).from_notebook_node(nbformat.from_dict({**notebook, "cells": _shown(notebook.cells)}))
     head, *parts = body.split("<h2>")
     body = head + "".join(f'<h2 id="part-{at}">{part}' for at, part in enumerate(parts))
     links = (f'<li><a href="#part-{at}">{part[: part.index("</h2>")]}</a></li>' for at, part in enumerate(parts))
     return html.titled(title, f'<nav aria-label="Parts"><ul>{"".join(links)}</ul></nav>', body)
+
+
+@functools.cache
+def _exporter(code: bool):
+    """Nbconvert's, which reads its templates once."""
+    from nbconvert import HTMLExporter
+
+    how = {f"exclude_{what}": True for what in ("input_prompt", "output_prompt", "anchor_links")}
+    return HTMLExporter(raw_template=_TEMPLATE, exclude_input=not code, **how)
 
 
 def _shown(cells: Sequence) -> list:
