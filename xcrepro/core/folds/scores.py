@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -287,8 +287,9 @@ def _keys(scores: np.ndarray, hits: np.ndarray) -> np.ndarray:
 
 def gap_error(
     n: np.ndarray, hits: np.ndarray, score: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False
-) -> float | np.ndarray:
-    """A norm of score / n - hits / n over bins, each of the weight n; of many rows of bins at once if none of them is empty."""
+) -> Any:
+    """A norm of score / n - hits / n over bins, each of the weight n: a float; of rows of bins, of which none is empty, an
+    array."""
     one_of("norm", norm, ("l1", "l2", "max"))
     one_of("half", half, (None, "over", "under"))
     if debias and (norm != "l2" or half is not None):

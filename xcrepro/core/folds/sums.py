@@ -136,9 +136,10 @@ class Adder:
 
     def _flush(self) -> None:
         for part, bits in ((self._high, kernel.BITS), (self._low, 2 * kernel.BITS)):
-            up = [1 << int(UNIT_BITS + e - bits) for e in self._exponents]
-            self._flushed += part.astype(object) * np.array([*up, None], object)[:-1]
-            part[:] = 0
+            if part.any():
+                up = [1 << int(UNIT_BITS + e - bits) for e in self._exponents]
+                self._flushed += part.astype(object) * np.array([*up, None], object)[:-1]
+                part[:] = 0
         self._rows = 0
 
     def totals(self) -> np.ndarray:

@@ -47,7 +47,7 @@ def weighted_sums(values, weights, out):
 
 @kernel
 def _add(sums, weights, value, times):
-    """``sums[s] += weights[s] * value * times``: sample after sample, so that the processor can take several at once."""
+    """A pair's part in the sums of all samples, one after the other, so that the processor can take several at once."""
     for s in range(weights.size):
         sums[s] += weights[s] * value * times
 

@@ -34,7 +34,8 @@ class Options:
 
     def __post_init__(self) -> None:
         one_of("ties", self.ties, ("lowest-id", "expected", "bounds"))
-        PairSums([1], **self.calibration)  # checks them
+        if not (self.bins is BINS and self.closed == "left" and self.cap is CAP):  # the defaults
+            PairSums([1], **self.calibration)  # checks them
         checked = {"beta": real_number("beta", self.beta, above=0), "samples": whole_number("samples", self.samples)}
         for name, value in (checked | {"seed": whole_number("seed", self.seed, 0, 2**63 - 1)}).items():
             object.__setattr__(self, name, value)
