@@ -4,7 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 TESTED := $(VENV)/.tested
-# What is never imported need not be compiled to bytecode; what is, Python compiles then, once.
+# What is never imported need not be compiled to bytecode; what is, Python compiles then, once: but not where this variable
+# is set, as in many containers, and then each process would compile every package anew.
+unexport PYTHONDONTWRITEBYTECODE
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 # What takes long is left out: `make figures LONG=1`, `make test LONG=1`.

@@ -810,7 +810,7 @@ class _Candidates:
             indices = np.tile(np.arange(n_labels, dtype=np.int32), n)
             data = given.ravel()
         # One compiled kernel each for float32 and float64 serves every dtype.
-        found = cls(indptr, indices, as_float(data), given.shape[1])
+        found = cls(indptr.astype(np.int64, copy=False), indices, as_float(data), given.shape[1])
         found._check()
         return found
 

@@ -18,7 +18,6 @@ from scipy.sparse import csr_matrix, hstack
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.data.lines import text_lines
-from xcrepro.core.data.names import read_label_names
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.registry import Entry
 from xcrepro.core.data.sources import open_source
@@ -187,10 +186,11 @@ def _fields(entry: Entry, home: Home, fields: Sequence[str] | None) -> tuple[str
 
 
 def _read_counts(paths: dict[str, Path]) -> _Records:
+    """Counts of words, and a line for each label, word and record; the files' digests hold, so nothing else is looked for."""
     counts, Y = read_xc(paths["tib.txt"])
-    names = read_label_names(paths["label_names.txt"], Y.shape[1])
-    words = tuple(word for _, word in text_lines(paths["words.txt"]))
-    return _Records(Y, names.names, names.codes, _lines(paths["splits.txt"]), counts, words)
+    codes, names = zip(*(line.split("\t") for line in _lines(paths["label_names.txt"])), strict=True)
+    codes = tuple(code.strip("<>") for code in codes)
+    return _Records(Y, names, codes, _lines(paths["splits.txt"]), counts, tuple(_lines(paths["words.txt"])))
 
 
 def _read_texts(paths: dict[str, Path], home: Home) -> _Records:

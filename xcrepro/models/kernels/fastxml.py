@@ -284,7 +284,8 @@ def _advance(margin, moved, side, cost, loss, active, gradient, w, step, trial):
         if change <= 0.01 * size * slope:
             for a in range(active.size):
                 w[active[a]] += size * step[active[a]]
-            margin[:] = trial
+            for i in range(margin.size):
+                margin[i] = trial[i]
             return new_loss
         size *= 0.5
     return -1.0

@@ -61,7 +61,8 @@ def members(places, edges, n, everyone):
     n_found = edges[-1] - edges[0]
     points = np.empty(n if everyone else min(n, n_found), np.int64)
     if everyone:
-        points[:] = np.arange(n)
+        for i in range(n):
+            points[i] = i
     else:
         points = points[: _rising(places[edges[0] : edges[-1]], bits, words, points)]
     place = np.empty(n, np.int32)
@@ -161,7 +162,8 @@ def _rank(values, rank):
             target[places[byte]] = i
             places[byte] += 1
         source, target = target, source
-    rank[:] = source
+    for k in range(n):
+        rank[k] = source[k]
 
 
 @kernel

@@ -80,7 +80,8 @@ def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, 
     never seen without their companion. room: the share of draws that leave room for one more. own: what is left of
     each label's frequency for it to come by itself, at least the share ``least``.
     """
-    own[:] = frequency
+    for l in range(own.size):
+        own[l] = frequency[l]
     companion[:] = -1
     follow[:] = 0.0
     for t in range(topic_starts.size - 1):
@@ -105,7 +106,8 @@ def deal_parents(seed, topic_starts, by_topic, frequency, gap, room, least, comp
 
     A parent is any label of the topic that is at least ``gap`` times as frequent and has room for the label.
     """
-    own[:] = frequency
+    for l in range(own.size):
+        own[l] = frequency[l]
     companion[:] = -1
     follow[:] = 1.0
     for t in range(topic_starts.size - 1):

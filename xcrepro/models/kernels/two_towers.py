@@ -116,9 +116,9 @@ def fit_classifiers(
     now, ahead, before, slope = np.empty(dim + 1), np.empty(dim + 1), np.empty(dim + 1), np.empty(dim + 1)
     for label in range(lo, hi):
         first, last = starts[label], starts[label + 1]
-        now[:dim] = start_weights[label]
-        now[dim] = start_bias
-        ahead[:] = now
+        for d in range(dim):
+            now[d] = ahead[d] = start_weights[label, d]
+        now[dim] = ahead[dim] = start_bias
         # No second derivative is larger: a pair's is at most (1 + 1) / 4, as its row has length 1 and its bias 1.
         rate = 1.0 / (strength + 0.5 * (last - first))
         momentum = 1.0
@@ -135,9 +135,9 @@ def fit_classifiers(
                 for d in range(dim):
                     slope[d] += error * row[d]
                 slope[dim] += error
-            before[:] = now
             backwards = 0.0
             for d in range(dim + 1):
+                before[d] = now[d]
                 now[d] = ahead[d] - rate * slope[d]
                 backwards += slope[d] * (now[d] - before[d])
             if backwards > 0:  # it has gone too far: start again from rest

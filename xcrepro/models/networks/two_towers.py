@@ -48,9 +48,9 @@ class TwoTowers(networks.ReadsWords):
     the ``shortlist`` labels nearest to a point are ranked by the mean of two log-odds, those of their classifiers and the
     s u . v_l + c of the towers, a fusion as NGAME's. All other labels follow, as the towers rank them.
 
-    **Scores** are probabilities: the logistic function of these means, and of s u . v_l + c for what follows, but never more
-    than the score before. For ``output="encoder"`` it is that of the cosine u . v_l alone, between 0.27 and 0.73: a
-    contrastive loss knows no scale.
+    **Scores** are probabilities: the logistic function of these means, and of s u . v_l + c for what follows, which are moved
+    down together where the last of the shortlist has a lower mean than its own s u . v_l + c. For ``output="encoder"`` it is
+    that of the cosine u . v_l alone, between 0.27 and 0.73: a contrastive loss knows no scale.
 
     Where it differs from its models: words are averaged where they use a transformer (or DeepXML's averaged words, as
     SiameseXML), negatives come from exact neighbours and not from clusters of points, and the classifiers are a convex
@@ -205,8 +205,11 @@ class TwoTowers(networks.ReadsWords):
             own = _products(embedded, self.weights_, points, short.ravel()).reshape(short.shape) + self.bias_[short]
             fused = (odds[:, :width] + own) / 2
             order = np.lexsort((short, -fused), axis=1)
+            last = odds[:, width - 1 : width].copy()
             ids[:, :width], odds[:, :width] = (np.take_along_axis(of, order, 1) for of in (short, fused))
-        # What follows the shortlist has no higher score, though its towers may say so.
+            # What follows the shortlist stays behind it, at the distance that the towers see from its last.
+            odds[:, width:] += np.minimum(0, odds[:, width - 1 : width] - last)
+        # Near labels are fitted no worse than far ones but by a failed training.
         odds = np.minimum.accumulate(odds, axis=1)
         scores = np.where(ids < 0, -np.inf, arithmetic.sigmoid(odds)).astype(np.float32)
         return TopK(ids[:, :k], scores[:, :k], near.n_labels)
