@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import matplotlib
 import pytest
 import requests
 
@@ -72,7 +73,11 @@ def _install(way: str, root: Path, room: Path, request: pytest.FixtureRequest) -
     own |= {f"JUPYTER_{what}_DIR": str(home / what.lower()) for what in ("CONFIG", "DATA", "RUNTIME")}
     data = home / "cache"
     data.mkdir()
-    own |= {"XCREPRO_DATA": str(data), "NUMBA_CACHE_DIR": str(kernels.home())}
+    own |= {
+        "XCREPRO_DATA": str(data),
+        "NUMBA_CACHE_DIR": str(kernels.home()),
+        "MPLCONFIGDIR": matplotlib.get_cachedir(),
+    }
     if "XCREPRO_DATA" in os.environ:  # trained models are the tester's, where there are any; nothing else is touched
         trained = Path(os.environ["XCREPRO_DATA"]).resolve() / "trained"
         trained.mkdir(parents=True, exist_ok=True)

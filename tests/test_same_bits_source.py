@@ -7,6 +7,7 @@ By name a test cannot see whether a product is of sparse matrices (SciPy's own l
 from __future__ import annotations
 
 import ast
+import functools
 
 import pytest
 
@@ -178,12 +179,14 @@ def files(root, room):
     return sorted(home.rglob("*.py")) if home.is_dir() else [home.with_suffix(".py")]
 
 
+@functools.cache
 def found_in(root, room, draws_only=False):
     """(file, function, what, line) of a room."""
+    found = []
     for path in files(root, room):
         file = path.relative_to(root / "xcrepro").as_posix()
-        for within, what, line in places(ast.parse(path.read_text()), draws_only):
-            yield file, within, what, line
+        found += [(file, *place) for place in places(ast.parse(path.read_text()), draws_only)]
+    return found
 
 
 def entry_of(file, within, what):

@@ -193,8 +193,7 @@ def test_evaluate_says_which_formats_hold_predictions(saved, tmp_path, capsys):
     assert "ARFF" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("command", [["list"], ["evaluate", "--list"]])
+@pytest.mark.parametrize(("command", "unbuffered"), [(["list"], ""), (["list"], "1"), (["evaluate", "--list"], "")])
 def test_a_reader_that_goes_away_leaves_no_traceback(root, command, unbuffered):
     """As in ``xcrepro list | head -1``; the reader is gone before the first line, whatever the pipe holds."""
     environment = {**os.environ, "PYTHONPATH": str(root), "XCREPRO_ROOT": str(root), "PYTHONUNBUFFERED": unbuffered}

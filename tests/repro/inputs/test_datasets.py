@@ -141,14 +141,14 @@ def test_printed_results_of_the_page():
     assert datasets.printed_rows(ds).equals(table("xcrepo:EURLex-4K"))
     # Made by hand, and called as one of the catalogue.
     assert datasets.printed_name(Dataset("bibtex", ds.train, ds.test, ds.A, ds.B)) == "Bibtex"
-    assert datasets.printed_rows(twin("orcas-800k", scale=1e-4)).empty
+    assert datasets.printed_rows(Dataset("orcas-800k", ds.train, ds.test, ds.A, ds.B)).empty
 
 
 def test_another_version_of_a_dataset_is_asked_for_by_the_table_that_prints_it(tmp_path, monkeypatch):
     """EURLex-4K with 3,956 labels: refused by the bare name, and never set beside what is printed of 3,993."""
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
     shape = standins.Shape(15_449, 3_865, 300, 3_956, 102_741)
-    for path, text in standins.files("eurlex-4k", standins.content(shape)).items():
+    for path, text in standins.files("eurlex-4k", standins.plain(shape)).items():
         (tmp_path / path.rpartition("/")[2]).write_text(text)
     with pytest.raises(DataError, match="eurlex-4k as calibration:table3"):
         datasets.pick("eurlex-4k", folder=tmp_path)
@@ -180,7 +180,7 @@ def test_what_is_on_this_machine(mine, monkeypatch, made):
 def fetched(tmp_path_factory) -> Path:
     """A cache into which a stand-in of EURLex-4K was fetched from where somebody saved its archive."""
     cache = tmp_path_factory.mktemp("cache")
-    standins.put("eurlex-4k", cache)
+    standins.put("eurlex-4k", cache, make=standins.plain)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XCREPRO_DATA", str(cache))
         assert download.fetch("eurlex-4k", progress=False) == cache / "datasets" / "eurlex-4k"
@@ -199,7 +199,7 @@ def test_the_real_data_in_the_cache_are_taken(fetched, monkeypatch, name):
 
 def test_an_archive_that_was_saved_by_hand_is_unpacked(tmp_path, monkeypatch):
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
-    standins.put("eurlex-4k", tmp_path)
+    standins.put("eurlex-4k", tmp_path, make=standins.plain)
     assert datasets.pick("eurlex-4k").n_train == 15_539
     assert (tmp_path / "datasets/eurlex-4k/Eurlex/eurlex_train.txt").is_file()
 

@@ -366,7 +366,7 @@ def test_a_cell_speaks_beside_the_comparisons_of_its_claim(jain16):
 def test_no_difference_is_judged_by_a_margin(jain16):
     """Of random values and errors: inside if the whole interval of the largest of three is, outside if one's lies beyond."""
     rng, seen = np.random.default_rng(5), set()
-    drawn = {f"claim-{n}": (rng.normal(0, 0.05, 3), 10 ** rng.uniform(-3.5, -1)) for n in range(300)}
+    drawn = {f"claim-{n}": (rng.normal(0, 0.05, 3), 10 ** rng.uniform(-3.5, -1)) for n in range(120)}
     document = own_claim(jain16, direction="within", value="0.05")
     found = copies(document, [*drawn], left=[*drawn]).comparisons(
         pd.concat([rows({"TIB": values}, stderr=error, left=id) for id, (values, error) in drawn.items()])
