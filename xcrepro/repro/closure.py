@@ -27,11 +27,10 @@ def digests(
     """
     found: dict[Path, str] = {}
     waiting = [*((path, True) for path in modules), *((path, False) for path in passed)]
-    seen: set[tuple[Path, bool]] = set()
+    seen = {*waiting}
     opened: set[str] = set()
     while waiting:
         path, is_named = waiting.pop()
-        seen.add((path, is_named))
         folder = (
             path.parent.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else ""
         )  # a reader's own model
@@ -45,7 +44,8 @@ def digests(
             named += tuple((part, False) for part in (PACKAGE / folder).rglob("*") if part.suffix in _SOURCES)
             room = f"{PACKAGE.name}.{folder.replace('/', '.')}"
             named += tuple(part for name in served.names(room) for part in _files(served.place(room, name)))
-        waiting += {*named} - {*seen, *waiting}
+        waiting += {*named} - seen
+        seen |= {*named}
     return found
 
 
