@@ -170,7 +170,7 @@ def test_near_the_optimum_of_all_choices(mix):
     ratios = []
     for seed in range(30):
         dense = drawn(seed)
-        rows = [{label: Fraction(p) for label, p in enumerate(row)} for row in dense.tolist()]
+        rows = [dict(enumerate(row)) for row in dense.tolist()]
         found = decide.expected_utility(dense, decide.maximise(dense, 2, mix), mix)[0]
         best = max(
             float(naive_utility(rows, choice, 4, 2, mix))

@@ -14,4 +14,4 @@ def twin():
 
 @pytest.fixture(scope="session")
 def data():
-    return xc.twin("eurlex-4k", scale=0.03, seed=0)
+    return xc.twin("eurlex-4k", scale=0.02, seed=0)

