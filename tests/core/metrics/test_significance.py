@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -369,6 +369,7 @@ def test_one_sided_p(twin):
         assert both.p == pytest.approx(2 * near.p)
 
 
+@settings(max_examples=30)  # each is fourteen loops over the pairs
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([0.3, 5.0]))
 def test_pairs_of_many_draws_have_the_bits_of_one_draw(seed, n, wide):
     """Beside a loop over the pairs of each draw, and the formula of its sums alone; few rows leave bins empty."""
