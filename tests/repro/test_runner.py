@@ -491,7 +491,8 @@ def test_a_run_says_what_has_nothing_of_it(project, seed, picture, verdicts, in_
     assert ("verdicts rest on recorded" in first) != verdicts
 
 
-def test_one_run_at_a_time(demo):
+def test_one_run_at_a_time(demo, monkeypatch):
+    monkeypatch.setattr(runner, "UNTIL_UP", 0.1)
     (demo.root / "build").mkdir(exist_ok=True)
     with FileLock(demo.root / "build" / "run.lock"), pytest.raises(XCError, match="another run"):
         runner.run()

@@ -103,6 +103,8 @@ class Report:
         return "all items are as committed"
 
 
+UNTIL_UP = 20
+"""Seconds: a run that was killed as it started a child leaves its lock to that child until it is up."""
 _ORDER = ("ok", "would run", "unchanged", "left out", "differs", "not run", "failed")
 
 
@@ -189,7 +191,7 @@ def alone(root: Path) -> Iterator[None]:
     try:
         (root / "build").mkdir(parents=True, exist_ok=True)
         lock = FileLock(root / "build" / "run.lock")
-        lock.acquire(timeout=20)  # a run that was killed as it started a child leaves the lock to it until that is up
+        lock.acquire(timeout=UNTIL_UP)
     except Timeout:
         raise XCError(f"another run is under way in {root}: wait for it to end, or stop it, then run again") from None
     except OSError as error:
