@@ -93,7 +93,8 @@ bench: $(TESTED)  ## our kernels beside the peers', as ratios
 	$(BIN)/python -m benchmarks
 
 lock: $(TESTED)  ## environment.yml from pyproject.toml, constraints.txt from what is installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs,scale]'
+	@# jsonschema from 4.25 on brings a grammar that each process compiles that reads a notebook: 0.9 s of CPU
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -e '.[test,bench,course,formats,docs,scale]' 'jsonschema<4.25'
 	$(BIN)/python -m maintenance.environment
 
 holes:     ## known holes of the pinned versions, by pip-audit: needs a network, and an environment of its own

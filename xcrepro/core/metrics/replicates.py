@@ -200,10 +200,8 @@ class _Pairs:
         losses = totals[:, :, kernel.LOG_LOSS] + CAP * totals[:, :, kernel.CAPPED]
         filled = tables[:, :, kernel.COUNT] > 0
         kinds = [(i, own) for i in range(self.ks.size) for own in np.unique(filled[:, i], axis=0) if own.any()]
-        for (
-            i,
-            own,
-        ) in kinds:  # draws that fill the same bins at once: sums over these bins alone, in the order of one draw's
+        for i, own in kinds:
+            # Draws that fill the same bins at once: sums over these bins alone, in the order of one draw's.
             which = np.flatnonzero((filled[:, i] == own).all(axis=1))
             table = np.ascontiguousarray(np.moveaxis(tables[which, i][:, :, own], 0, 1))
             sums = _Sums(table, totals[which, i, kernel.SQUARED_ERROR], losses[which, i])
