@@ -23,20 +23,20 @@ from scipy import sparse
 
 import xcrepro as xc
 from xcrepro import models
-from xcrepro.core import arithmetic, calibrate, decide, distributions, metrics, propensity, served
+from xcrepro.core import arithmetic, calibrate, decide, distributions, judged, metrics, propensity
 from xcrepro.core.data import tfidf
 from xcrepro.models import twin
-from xcrepro.tools import vectorize
+from xcrepro.tools.formats import vectorize
 
 ROOMS = {
     "arithmetic": "core.arithmetic",
     "calibrate": "core.calibrate",
     "data.twin": "models.twin",
     "data.tfidf": "core.data.tfidf",
-    "data.vectorize": "tools.vectorize",
+    "data.vectorize": "tools.formats.vectorize",
     "decide": "core.decide",
     "distributions": "core.distributions",
-    "metrics.judged": "tools.judged",
+    "judged": "core.judged",
     "propensity": "core.propensity",
 }
 """Rooms in which each public function and class counts; ``metrics`` and ``models`` have lists of their own."""
@@ -57,13 +57,13 @@ NO_NUMBER = {
     "data.vectorize.Vectorized": _HOLDS,
     "decide.Constrained": _HOLDS,
     "decide.Randomised": "made and used by randomised",
-    "metrics.judged.Judged": _PARTS,
-    "metrics.judged.JudgedWarning": "a warning",
-    "metrics.judged.Verdicts": _HOLDS,
-    "metrics.judged.levels_of": _PARTS,
-    "metrics.judged.lines_of": "texts and no numbers",
-    "metrics.judged.texts_of": "texts and no numbers",
-    "metrics.judged.verdicts": "checks what it is given",
+    "judged.Judged": _PARTS,
+    "judged.JudgedWarning": "a warning",
+    "judged.Verdicts": _HOLDS,
+    "judged.levels_of": _PARTS,
+    "judged.lines_of": "texts and no numbers",
+    "judged.texts_of": "texts and no numbers",
+    "judged.verdicts": "checks what it is given",
     "propensity.Fit": _HOLDS,
     "propensity.HierarchyEstimate": _HOLDS,
     "metrics.Bootstrap": _HOLDS,
@@ -118,7 +118,7 @@ MODELS = {
 
 def public() -> set[str]:
     """Every name that must have a case or a reason."""
-    measures = {*metrics.__all__, *served.names(metrics.__name__)} - {"judged"}  # a room of its own
+    measures = set(metrics.__all__)
     found = {f"models.{name}" for name in models.CLASSES} | {f"metrics.{name}" for name in measures}
     for room, place in ROOMS.items():
         module = importlib.import_module(f"xcrepro.{place}")
@@ -184,7 +184,7 @@ def vectorized(d: Data) -> dict[str, bytes]:
 
 def said(d: Data) -> list[tuple[int, int, int, str]]:
     """Two judges on all labels of some test rows, who do not agree everywhere."""
-    complete, rows = d.test.Y_complete.tocsr(), metrics.judged.sample(d.Y.shape[0], 30, 3)
+    complete, rows = d.test.Y_complete.tocsr(), judged.sample(d.Y.shape[0], 30, 3)
     return [
         (row, label, int(complete[row, label] > 0 or (by == "two" and label % 11 == 0)), by)
         for by, some in (("one", rows), ("two", rows[:20]))
@@ -319,22 +319,22 @@ CASES: dict[str, Callable[[Data], object]] = {
             metrics=["P", "PSP", "macro-F1", "coverage", "binned macro-F1", "ECE", "smECE"],
         ),
     ],
-    "metrics.judged.agreement": lambda d: metrics.judged.agreement(said(d)),
-    "metrics.judged.bounds": lambda d: metrics.judged.bounds(d.Y, d.ours, said(d), (1, 5), ["P", "R", "coverage"]),
-    "metrics.judged.by_bin": lambda d: metrics.judged.by_bin(d.Y, d.ours, said(d), 5, d.counts, complete=True),
-    "metrics.judged.compare": lambda d: metrics.judged.compare(
+    "judged.agreement": lambda d: judged.agreement(said(d)),
+    "judged.bounds": lambda d: judged.bounds(d.Y, d.ours, said(d), (1, 5), ["P", "R", "coverage"]),
+    "judged.by_bin": lambda d: judged.by_bin(d.Y, d.ours, said(d), 5, d.counts, complete=True),
+    "judged.compare": lambda d: judged.compare(
         d.Y, {"ours": d.ours, "theirs": d.theirs}, said(d), (1, 5), ["P", "nDCG", "coverage"], complete=True
     ),
-    "metrics.judged.estimate": lambda d: [
-        metrics.judged.estimate(d.Y, d.ours, said(d), (1, 5), ["P", "R", "nDCG", "coverage"], complete=True),
-        metrics.judged.estimate(d.Y, d.ours, said(d), method="ppi", target="fresh rows"),
+    "judged.estimate": lambda d: [
+        judged.estimate(d.Y, d.ours, said(d), (1, 5), ["P", "R", "nDCG", "coverage"], complete=True),
+        judged.estimate(d.Y, d.ours, said(d), method="ppi", target="fresh rows"),
     ],
-    "metrics.judged.estimated": lambda d: metrics.judged.estimated(0.1, d.x[:40] / 50, d.x[400:440] / 50, 300),
-    "metrics.judged.next_rows": lambda d: metrics.judged.next_rows(
-        metrics.judged.estimate(d.Y, d.ours, said(d)), said(d), 0.01, d.Y.shape[0]
+    "judged.estimated": lambda d: judged.estimated(0.1, d.x[:40] / 50, d.x[400:440] / 50, 300),
+    "judged.next_rows": lambda d: judged.next_rows(
+        judged.estimate(d.Y, d.ours, said(d)), said(d), 0.01, d.Y.shape[0]
     ),
-    "metrics.judged.sample": lambda d: metrics.judged.sample(1000, 30, 5),
-    "metrics.judged.sheet": lambda d: metrics.judged.sheet(d.Y, d.ours, metrics.judged.sample(d.Y.shape[0], 30)),
+    "judged.sample": lambda d: judged.sample(1000, 30, 5),
+    "judged.sheet": lambda d: judged.sheet(d.Y, d.ours, judged.sample(d.Y.shape[0], 30)),
     "metrics.compare": lambda d: metrics.compare(
         d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], samples=40,
         inverse_propensity=d.weights,

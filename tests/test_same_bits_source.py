@@ -15,17 +15,18 @@ ROOMS = (
     "core",
     "models",
     "repro/inputs",
-    "tools/confused",
     "tools/diagnose",
-    "tools/filters",
     "tools/formats",
-    "tools/judged",
     "tools/scale",
-    "tools/sets",
-    "tools/vectorize",
 )
 """Rooms and files in which nothing of this stands."""
-DRAWS_ONLY = ("repro/papers", "repro/published", "tools/reports", "tools/scale", "tools/course", "tools/explain")
+DRAWS_ONLY = (
+    "repro/papers",
+    "repro/published",
+    "tools/reports",
+    "tools/scale",
+    "tools/course",
+)
 """Here only what draws: their other numbers decide nothing, and are written with six digits."""
 
 SUMS = {
@@ -59,12 +60,12 @@ SPARSE, WHOLE = "sparse", "whole numbers, whose sums are exact in any order"
 TILE = "the register tile is an intrinsic: LLVM's instructions, no library"
 ALLOWED = {
     ("core/distributions.py", "", "scipy.special"): "the laws of statistics, each rounded to ten digits before it is used",
-    ("core/folds/sums.py", "Adder.add", "@"): WHOLE,
+    ("core/accumulators/sums.py", "Adder.add", "@"): WHOLE,
     ("repro/inputs/twin_statistics.py", "_companions", "@"): SPARSE,
     ("repro/inputs/twin_statistics.py", "_alike", "@"): SPARSE,
     ("repro/inputs/twin_statistics.py", "_features", "@"): SPARSE,
     ("core/metrics/coverage.py", "_Similarity.__init__", "@"): SPARSE,
-    ("tools/judged.py", "by_bin", "@"): SPARSE,
+    ("core/judged/__init__.py", "by_bin", "@"): SPARSE,
     ("models/classic/algebra.py", "ridge", "@"): SPARSE,
     ("models/classic/algebra.py", "clusters", "@"): SPARSE,
     ("models/classic/embedding.py", "_Embedding", "@"): SPARSE,

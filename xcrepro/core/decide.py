@@ -29,14 +29,15 @@ the first places, ``top.head(1)`` and ``top.head(3)``; of its greedy rows it doe
 
 from __future__ import annotations
 
+import importlib
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import served, threads
+from xcrepro.core import threads
 from xcrepro.core.arguments import check_places, check_rows, cut_offs, label_values, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.kernels import decide as kernel
@@ -922,5 +923,9 @@ def _order(order, n: int) -> np.ndarray:
     return given.astype(np.int64)
 
 
-def __getattr__(name: str):
-    return served.find(__name__, name)
+if not TYPE_CHECKING:  # what it builds on lies above
+
+    def __getattr__(name: str):
+        if name == "OnePass":
+            return importlib.import_module("xcrepro.core.one_pass").OnePass
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

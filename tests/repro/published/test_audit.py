@@ -330,7 +330,9 @@ def test_what_is_kept_is_whole(kept):
     book = Book(xc.published.find())
     assert {finding.check for finding, _ in kept} == set(KEPT)
     assert all(finding.judgement in JUDGEMENTS and cells and cells <= book.printed for finding, cells in kept)
-    assert not set(xc.published.record.kept("findings_rest_on")["finding"]) - set(map(str, range(1, len(kept) + 1)))
+    assert not set(xc.published.printed_tables.kept("findings_rest_on")["finding"]) - set(
+        map(str, range(1, len(kept) + 1))
+    )
 
 
 @pytest.mark.parametrize("number", range(32))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from xcrepro.core import served
+from xcrepro.core import plugins
 
 if TYPE_CHECKING:
     from xcrepro.core.data import dataset as dataset
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from xcrepro.core.data import registry as registry
     from xcrepro.core.data import splits as splits
     from xcrepro.core.data import write as write
+    from xcrepro.core.data.filters import make_filter as make_filter
+    from xcrepro.core.data.filters import read_texts as read_texts
+    from xcrepro.core.data.filters import write_filter as write_filter
     from xcrepro.core.data.read import read_jsonl_labels as read_jsonl_labels
     from xcrepro.core.data.read import read_labels as read_labels
     from xcrepro.core.data.read import read_sparse as read_sparse
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from xcrepro.core.data.write import write_xc as write_xc
 
 _NAMES = {
+    "filters": ("make_filter", "read_texts", "write_filter"),
     "read": ("read_xc", "read_sparse", "read_labels", "read_split", "read_jsonl_labels"),
     "write": ("write_xc", "write_sparse"),
     "splits": ("read_split_columns", "apply_split", "read_filter"),
@@ -36,13 +40,15 @@ _WHERE = {name: f"xcrepro.core.data.{module}" for module, names in _NAMES.items(
 _MODULES = ("dataset", "load", "read", "registry", "splits", "write")
 
 
-def __getattr__(name: str):
-    if name in _WHERE:
-        return getattr(importlib.import_module(_WHERE[name]), name)
-    if name in _MODULES:
-        return importlib.import_module(f"xcrepro.core.data.{name}")
-    return served.find(__name__, name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str):
+        if name in _WHERE:
+            return getattr(importlib.import_module(_WHERE[name]), name)
+        if name in _MODULES:
+            return importlib.import_module(f"xcrepro.core.data.{name}")
+        return plugins.find(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE, *_MODULES, *served.names(__name__)})
+    return sorted({*globals(), *_WHERE, *_MODULES, *plugins.names(__name__)})

@@ -6,10 +6,10 @@ definition that a number is of. ``claims`` gives what a document says in words, 
 """
 
 # At once, not when first used: otherwise the module ``audit`` would take the place of the function.
-from xcrepro.core import served
 from xcrepro.repro.published.audit import audit, doubted, shared
 from xcrepro.repro.published.claims import Claims, claims
-from xcrepro.repro.published.record import (
+from xcrepro.repro.published.explain import conclusion, explain
+from xcrepro.repro.published.printed_tables import (
     about,
     find,
     formulas,
@@ -28,7 +28,9 @@ __all__ = [
     "about",
     "audit",
     "claims",
+    "conclusion",
     "doubted",
+    "explain",
     "find",
     "formulas",
     "listed_as",
@@ -41,11 +43,3 @@ __all__ = [
     "wide",
     "words",
 ]
-
-
-def __getattr__(name: str):
-    return served.find(__name__, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *served.names(__name__)})

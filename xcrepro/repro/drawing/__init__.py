@@ -1,0 +1,1 @@
+"""Figures and tables of items: what is drawn and written, in one style."""
