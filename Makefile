@@ -14,7 +14,7 @@ LONG   ?=
 # A part of it: `make figures ONLY=jain16`, `make figures ONLY=jain16/table3_table4,beyond/audit`.
 ONLY   ?=
 
-.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site audit-pdf release bench lock clean holes mutants fuzz processors rehearsal
+.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site bench lock clean holes mutants fuzz processors rehearsal
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -57,7 +57,7 @@ test-lab: $(TESTED)  ## every notebook through a Jupyter server, from a clone an
 
 test-scale: $(TESTED)  ## the same bits on Dask, workers and clients killed (make test leaves out what needs Dask)
 	$(PIP) -e '.[test,scale]'
-	$(BIN)/python -m pytest -n 2 tests/tools/scale tests/core/data/test_stream.py tests/repro/engine/test_sweep.py
+	$(BIN)/python -m pytest -n 2 tests/tools/scale tests/core/data/test_stream.py
 
 processors: $(TESTED)  ## all notebooks on simulated processors, from empty caches: hours (ONLY="Nehalem Zen", ITEMS=jain16, AGAIN=1)
 	$(BIN)/python -m tests.processors$(if $(ONLY), --only $(ONLY))$(if $(ITEMS), --items $(ITEMS))$(if $(AGAIN), --again)
@@ -80,13 +80,6 @@ site: $(TESTED)  ## the site in build/site/html, checked; in a browser too where
 	$(PIP) -e '.[test,docs]'
 	$(BIN)/python -m docs
 	$(BIN)/python -m docs.browser build/site/html
-
-audit-pdf: $(TESTED)  ## docs/audit.md as a paper in build/audit.pdf, where LaTeX is installed
-	$(PIP) -e '.[test,docs]'
-	$(BIN)/python -m docs.pdf
-
-release: $(TESTED)  ## what a release uploads, in build/release: the last commit with its RO-Crate and codecheck.yml
-	$(BIN)/python -m docs.release build/release
 
 bench: $(TESTED)  ## our kernels beside the peers', as ratios
 	$(PIP) -e '.[test,bench,scale]'

@@ -11,29 +11,7 @@ from importlib import metadata
 
 from xcrepro.core.paths import atomic_path, project_root
 
-JOBS = (
-    "loader",
-    "metrics",
-    "labelwise",
-    "decide",
-    "sets",
-    "state",
-    "calibration",
-    "cross_fit",
-    "trees",
-    "gutenberg",
-    "classics",
-    "stand_ins",
-    "linear",
-    "products",
-    "models",
-    "startup",
-    "scale",
-    "minutes",
-    "intervals",
-    "judged",
-    "times",
-)
+JOBS = ("loader", "metrics", "sets", "trees", "gutenberg", "startup", "intervals", "judged", "times")
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "omikuji", "xcolumns", "scikit-learn", "ranx")
 
 

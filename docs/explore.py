@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from xcrepro.repro.drawing import looks
-from xcrepro.repro.engine import certificate, notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.repro.engine.manifest import Entry
 
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^()\s]*figures/([\w-]+/[\w-]+)\.png\)\n\n\*(?:.+\n?)+")
@@ -24,7 +24,7 @@ _PICTURE = re.compile(r"!\[[^\]]*\]\([^()\s]*figures/([\w-]+/[\w-]+)\.png\)\n\n\
 
 
 def line(root: Path, entry: Entry, picture: str, rests_on: list[str], here: str = "") -> str:
-    """What stands under a figure: its cell, its data, how to make it again, what it rests on, who agreed.
+    """What stands under a figure: its cell, its data, how to make it again, what it rests on.
 
     ``here`` is the way from the page to the sources' root; ``picture`` the figure's name without suffix.
     """
@@ -36,7 +36,6 @@ def line(root: Path, entry: Entry, picture: str, rests_on: list[str], here: str 
         f"data: {data.rstrip('.')}",
         f"again: `xcrepro run {entry.id}`",
         f"rests on {', '.join(rests_on)}",
-        f"[{certificate.agreement(certificate.all_committed(root).values())}]({here}data/certificates/README.md)",
     ]
     return " · ".join(parts)
 

@@ -1,9 +1,9 @@
 """Run all notebooks on simulated processors, and compare: ``python -m tests.processors [--only Nehalem] [--items ID ...]``.
 
 NumPy, OpenBLAS, numba and the C library can be told what to do without, so that this machine computes as another one would.
-For each processor of ``PROCESSORS``, all notebooks of the last commit run in a clone of their own, from empty caches, as for
-``xcrepro certify``: every committed table, notebook and picture must come out the same. The certificates are kept in
-``build/processors``. One of the same commit is not made again, so an interrupted run goes on with the next processor.
+For each processor of ``PROCESSORS``, all notebooks of the last commit run in a clone of their own, from empty caches: every
+committed table, notebook and picture must come out the same. What came out is kept in ``build/processors``; of the same commit
+it is not made again, so an interrupted run goes on with the next processor.
 
 ``tests/test_same_bits.py`` takes its processors from the same list.
 """
@@ -11,13 +11,20 @@ For each processor of ``PROCESSORS``, all notebooks of the last commit run in a 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from xcrepro.core import paths, threads
 from xcrepro.core.errors import XCError
-from xcrepro.repro.engine import certificate, manifest
+from xcrepro.repro.engine import manifest
 
+SIMULATING = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "GLIBC_TUNABLES")
+"""Environment variables that make a processor pass for another one."""
 AVX2 = ("avx2", "bmi2", "fma")
 AVX512 = ("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
 
@@ -56,7 +63,7 @@ class Processor:
 
     def missing(self) -> str:
         """Why this machine cannot simulate it; empty where it can."""
-        has = certificate.cpu().get("flags", "").split()
+        has = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].split()
         lacking = [flag for flag in self.needs if flag not in has]
         return f"this processor has no {', '.join(lacking)}" if lacking else ""
 
@@ -115,6 +122,26 @@ def settings(processor: Processor) -> tuple[dict[str, str], int]:
     return processor.environment() | {"XCREPRO_THREADS": str(jobs * processor.threads)}, jobs
 
 
+def differing(root: Path, commit: str, items: list[str], jobs: int, variables: dict[str, str]) -> list[str]:
+    """The committed files that a run of the commit, from empty caches, makes otherwise, or not at all."""
+    with tempfile.TemporaryDirectory(prefix="xcrepro-processor-") as folder:
+        room = Path(folder).resolve()
+        clone = room / "project"
+        subprocess.run(["git", "clone", "--quiet", "--shared", str(root), str(clone)], check=True)
+        subprocess.run(["git", "checkout", "--quiet", commit], cwd=clone, check=True)
+        own = {"XCREPRO_ROOT": clone, "PYTHONPATH": clone, "XCREPRO_DATA": room / "cache"}
+        own |= {"NUMBA_CACHE_DIR": room / "numba"}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("XCREPRO_")}
+        environment = {name: value for name, value in kept.items() if name not in SIMULATING} | variables
+        environment |= {name: str(path) for name, path in own.items()}
+        command = [sys.executable, "-m", "xcrepro", "accept", *(items or ["--all"]), "--jobs", str(jobs)]
+        done = subprocess.run(command, cwd=clone, env=environment, check=False)
+        command = ["git", "status", "--porcelain"]
+        listed = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=True).stdout.splitlines()
+        failed = ["a notebook did not run to its end"] if done.returncode else []
+        return sorted(line[3:] for line in listed) or failed
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run; 1 where a file differs, 2 where nothing can be run."""
     parser = argparse.ArgumentParser("python -m tests.processors", description="all notebooks on simulated processors")
@@ -126,27 +153,30 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     root = paths.project_root()
     try:
-        commit = certificate.head(root)
         items = manifest.find(manifest.load(root), chosen.items) if chosen.items else []
     except XCError as error:
         print(error, file=sys.stderr)
         return 2
-    rows, wrong = [], []
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    wrong = []
     for name in chosen.only or PROCESSORS:
-        processor = PROCESSORS[name]
+        processor, kept = PROCESSORS[name], root / "build" / "processors" / f"{name}.json"
         if reason := processor.missing():
-            rows.append(f"{name:<9} skipped: {reason}")
+            print(f"{name}: skipped, {reason}")
             continue
-        kept = root / "build" / "processors" / name
-        made = next((certificate.read(path) for path in kept.glob("*.toml")), None)
-        if chosen.again or made is None or (made.commit, made.items) != (commit, items) or made.differing:
-            variables, jobs = settings(processor)
-            print(f"{name}: {jobs} notebooks at once, threads for each: {processor.threads}", flush=True)
-            made = certificate.make(items, jobs, variables=variables)
-            certificate.write(made, kept)
-        rows.append(f"{name:<9} {made.compared:>14} {made.equal:>6} {made.seconds:>8}")
-        wrong += [f"{name}: {file} differs" for file in made.differing]
-    print("\n".join([f"{'processor':<9} files compared  equal  seconds", *rows, *wrong]))
+        if not chosen.again and kept.is_file() and json.loads(kept.read_text()) == [commit, items]:
+            print(f"{name}: as committed, by an earlier run")
+            continue
+        variables, jobs = settings(processor)
+        print(f"{name}: {jobs} notebooks at once, threads for each: {processor.threads}", flush=True)
+        off = differing(root, commit, items, jobs, variables)
+        print(f"{name}: {len(off)} files differ" if off else f"{name}: all as committed", *off, sep="\n  ", flush=True)
+        wrong += off
+        if not off:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps([commit, items]))
     return 1 if wrong else 0
 
 

@@ -28,7 +28,7 @@ from xcrepro import repro
 from xcrepro.core.data.names import LabelNames, write_label_names
 from xcrepro.core.errors import XCError
 from xcrepro.repro.drawing import figures
-from xcrepro.repro.engine import certificate, manifest, recorded, stamps, tidy
+from xcrepro.repro.engine import manifest, recorded, stamps, tidy
 from xcrepro.repro.engine.start import start
 from xcrepro.repro.inputs import download, fingerprints, twin_statistics
 from xcrepro.tools import formats
@@ -115,15 +115,6 @@ def fingerprints_(home: Path, turn: int) -> None:
 def counted(home: Path, turn: int) -> None:
     os.environ["XCREPRO_ROOT"] = str(home)
     twin_statistics.write(pd.DataFrame({"dataset": [f"set {i}" for i in range(20 * turn)], "value": 0.5}))
-
-
-def certified(home: Path, turn: int) -> None:
-    texts = dict.fromkeys(("processor", "level", "system", "c_library", "python", "date", "commit"), "a")
-    numbers = dict.fromkeys(("compared", "equal", "seconds"), turn)
-    made = certificate.Certificate(
-        **texts, **numbers, items=[], differing=["b" * 100 * turn], simulated=False, versions={}, environment={}
-    )
-    certificate.write(made, home / "certificates")
 
 
 def checksum(home: Path, turn: int) -> None:
@@ -217,7 +208,7 @@ def costs(home: Path, turn: int) -> None:
 # fmt: off
 OTHER_WRITERS = (
     calibrator, model, vectorized, open_dataset, fingerprints_,
-    checksum, certified, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard, costs,
+    checksum, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard, costs,
     studied,
 )
 # fmt: on

@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from tests import processors, same_bits
-from xcrepro.repro.engine import certificate
 from xcrepro.repro.inputs import stored
 
 SIMULATED = ("Nehalem", "Haswell") if os.environ.get("XCREPRO_LONG") else ("Nehalem",)
@@ -23,7 +22,7 @@ PARTS = 1 if os.environ.get("XCREPRO_LONG") else 4
 
 def digests(root, settings: dict[str, str], *part: int) -> dict[str, str]:
     """Name -> digest, computed by a process with these variables, and none that simulates another processor besides."""
-    environment = {key: value for key, value in os.environ.items() if key not in certificate.SIMULATING} | settings
+    environment = {key: value for key, value in os.environ.items() if key not in processors.SIMULATING} | settings
     command = [sys.executable, "-m", "tests.same_bits", *map(str, part)]
     done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

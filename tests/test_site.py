@@ -500,7 +500,6 @@ def test_the_readme_is_short(root):
         "xcrepro report",
         "xcrepro course",
         "xcrepro new",
-        "xcrepro certify",
         "**Cite**",
     ):
         assert words in text, words

@@ -35,6 +35,6 @@ def test_a_room_is_counted_in_its_folder_and_in_the_whole(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("A = 1\n")
     assert {room: size["code"] for room, size in sizes(tmp_path).items()} == {
-        "all Python": 4, "xcrepro": 3, "xcrepro/core": 2, "xcrepro/core/kernels": 2, "xcrepro/c.py": 1,
+        "all": 4, "all Python": 4, "xcrepro": 3, "xcrepro/core": 2, "xcrepro/core/kernels": 2, "xcrepro/c.py": 1,
         "tests": 1, "tests/core": 1,
     }  # fmt: skip

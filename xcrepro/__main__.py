@@ -67,7 +67,7 @@ def _warnings_said() -> Iterator[None]:
         yield
 
 
-_SELDOM = {"cache", "certify", "filter", "fingerprint", "sweep", "tidy", "write-blocks"}
+_SELDOM = {"cache", "filter", "fingerprint", "tidy", "write-blocks"}
 """Commands that ``--help`` only names."""
 
 

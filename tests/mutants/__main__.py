@@ -156,10 +156,7 @@ def child_main(tests: list[str]) -> None:
         import pytest
 
         numba.config.CACHE_DIR = str(CACHE)
-        nbval = ["--nbval", "--nbval-current-env"] if tests[0].endswith(".ipynb") else []
-        if nbval:
-            os.environ["XCREPRO_FIGURES"] = str(PLACE / "figures")
-        code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *nbval, *tests]))
+        code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]))
     except BaseException as error:
         print(repr(error), flush=True)
     finally:
@@ -229,7 +226,7 @@ def hash_of(texts: Iterable[str]) -> str:
 def key_of(fault: Fault) -> str:
     """What a result is kept under."""
     whole = (ROOT / fault.file).read_text(encoding="utf-8")
-    return hash_of([fault.file, fault.old, fault.new, whole, *map(test_text, fault.tests)])
+    return hash_of([fault.file, fault.function, fault.old, fault.new, whole, *map(test_text, fault.tests)])
 
 
 def keep(results: dict[str, str], key: str, ended: str) -> None:

@@ -1,12 +1,15 @@
 """The planted faults: one small change of the source each, the kind people make, and the tests that are to catch it.
 
-They stand in the TOML files beside this one: ``old`` is found exactly once in ``file`` and becomes ``new``; ``tests`` are the
-fault's own, or those that ``[tests]`` names for the file; ``survives`` says why no test can see it.
+They stand in ``faults.toml``: in the ``function`` of ``file`` (or the whole file) the expression ``old`` is found exactly once,
+however its lines are broken, and becomes ``new``; ``tests`` are the fault's own, or those that ``[tests]`` names for the file;
+``survives`` says why no test can see it.
 """
 
 from __future__ import annotations
 
-import json
+import ast
+import itertools
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,11 +27,13 @@ class Fault:
     file : str
         From the project's folder.
     old, new : str
-        The text that is changed, and into what.
+        The expression that is changed, and into what.
     breaks : str
         What goes wrong then, in words.
     tests : tuple of str
-        Files, or tests, as pytest takes them; of a notebook itself, whose outputs nbval compares.
+        Files, or tests, as pytest takes them.
+    function : str
+        Its name in the file, a method's with its class; empty: the whole file.
     survives : str
         Why it changes nothing that a test could see; empty where one is to.
     """
@@ -38,6 +43,7 @@ class Fault:
     new: str
     breaks: str
     tests: tuple[str, ...]
+    function: str = ""
     survives: str = ""
 
     @property
@@ -47,13 +53,6 @@ class Fault:
         return "/".join(rest[:2]).removesuffix(".py") if top == "xcrepro" else top
 
     @property
-    def in_file(self) -> tuple[str, str]:
-        """``old`` and ``new`` as they are written in the file: a notebook holds its cells as JSON."""
-        if not self.file.endswith(".ipynb"):
-            return self.old, self.new
-        return json.dumps(self.old)[1:-1], json.dumps(self.new)[1:-1]
-
-    @property
     def name(self) -> str:
         """File and what breaks."""
         return f"{self.file.removeprefix('xcrepro/')}: {self.breaks}"
@@ -61,28 +60,24 @@ class Fault:
 
 def load() -> list[Fault]:
     """All of them, one of each file in turn, so that a run that is cut short has seen every room."""
+    text = tomllib.loads((FOLDER / "faults.toml").read_text(encoding="utf-8"))
     by_file: dict[str, list[Fault]] = {}
-    for path in sorted(FOLDER.glob("*.toml")):
-        with open(path, "rb") as file:
-            text = tomllib.load(file)
-        for given in text["fault"]:
-            tests = tuple(given.pop("tests", text["tests"][given["file"]]))
-            by_file.setdefault(given["file"], []).append(Fault(tests=tests, **given))
+    for given in text["fault"]:
+        tests = tuple(given.pop("tests", text["tests"][given["file"]]))
+        by_file.setdefault(given["file"], []).append(Fault(tests=tests, **given))
     most = max(map(len, by_file.values()), default=0)
     return [faults[i] for i in range(most) for faults in by_file.values() if i < len(faults)]
 
 
 def problem(fault: Fault, root: Path = ROOT) -> str:
     """What is wrong with a fault itself; empty where nothing is."""
-    path = root / fault.file
-    found = path.read_text(encoding="utf-8").count(fault.in_file[0]) if path.is_file() else 0
+    found = len(places(fault, (root / fault.file).read_text(encoding="utf-8"))) if (root / fault.file).is_file() else 0
     if found != 1:
-        return f"its old text stands {found} times in {fault.file}: rewrite the fault"
+        return f"its old text stands {found} times in {fault.function or fault.file}: rewrite the fault"
     if missing := [test for test in fault.tests if not (root / test.partition("::")[0]).is_file()]:
         return f"there is no {missing[0]}"
     try:
-        for source in sources(changed(fault, root), fault.file):
-            compile(source, fault.file, "exec")
+        compile(changed(fault, root), fault.file, "exec")
     except SyntaxError as error:
         return f"its new text is no Python ({error})"
     return "" if fault.new != fault.old else "it changes nothing"
@@ -90,11 +85,30 @@ def problem(fault: Fault, root: Path = ROOT) -> str:
 
 def changed(fault: Fault, root: Path = ROOT) -> str:
     """The file's text with the fault in it."""
-    return (root / fault.file).read_text(encoding="utf-8").replace(*fault.in_file)
+    text = (root / fault.file).read_text(encoding="utf-8")
+    (first, last), *_ = places(fault, text)
+    return text[:first] + fault.new + text[last:]
 
 
-def sources(text: str, file: str) -> list[str]:
-    """The Python in a file: all of it, or each code cell of a notebook."""
-    if not file.endswith(".ipynb"):
-        return [text]
-    return ["".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+def places(fault: Fault, text: str) -> list[tuple[int, int]]:
+    """Where the old expression stands in the function: from which character to which."""
+    first, last = span(text, fault.function)
+    words = re.findall(r"\w+|[^\w\s]", fault.old)
+    between = [r"\s+" if one[-1].isalnum() and two[0].isalnum() else r"\s*" for one, two in itertools.pairwise(words)]
+    pattern = "".join(part for pair in zip(map(re.escape, words), [*between, ""], strict=True) for part in pair)
+    found = re.compile(rf"(?<!\w){pattern}" if words[0][0].isalnum() else pattern).finditer(text, first, last)
+    return [match.span() for match in found]
+
+
+def span(text: str, function: str) -> tuple[int, int]:
+    """Where a function stands in the text of a file; nowhere if there is none of the name."""
+    node: ast.AST = ast.parse(text)
+    for name in function.split(".") if function else ():
+        inside = (one for one in ast.walk(node) if isinstance(one, ast.FunctionDef | ast.ClassDef))
+        node = next((one for one in inside if one.name == name and one is not node), None)
+        if node is None:
+            return 0, 0
+    if not function:
+        return 0, len(text)
+    starts = [0, *itertools.accumulate(map(len, text.splitlines(keepends=True)))]
+    return starts[node.lineno - 1], starts[node.end_lineno]

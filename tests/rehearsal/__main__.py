@@ -265,7 +265,7 @@ def rehearse(chosen: Iterable[Run], home: Path, until: float) -> dict[str, tuple
         if time.monotonic() > until:
             break
         one = job(run, home, digest)
-        result = runner.run_jobs(root, [one], "local", None, 1)[one.id]
+        result = runner.run_jobs(root, [one], 1)[one.id]
         found[run.name] = judged(run, result)
         if found[run.name][0] not in ("ok", "refused"):
             print(f"{run.name}: {': '.join(found[run.name])}", flush=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from xcrepro.core.data import registry
 from xcrepro.core.extras import library
-from xcrepro.tools import bundle
+from xcrepro.tools.reports import reproduce
 
 COLUMNS = ("mediamill", "bibtex", "delicious")
 """Datasets that come as one file with ten splits."""
@@ -148,7 +148,7 @@ SAID = "Made up by tests/rehearsal: no result on these data means anything.\n"
 def files(name: str, made: Content) -> dict[str, str]:
     """Path inside the archive -> text, in the layout of the dataset's own archive; and a word that it is a stand-in."""
     found = _files(name, made)
-    return {**found, f"{min(found).partition('/')[0]}/{bundle.STAND_IN}": SAID}
+    return {**found, f"{min(found).partition('/')[0]}/{reproduce.STAND_IN}": SAID}
 
 
 def _files(name: str, made: Content) -> dict[str, str]:

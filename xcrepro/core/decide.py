@@ -415,7 +415,7 @@ def maximise(probabilities, k: int, metric: str, *, passes: int = 20, tolerance:
     al. (NeurIPS 2023), with expectations in place of the counts inside the ratio. P and macro-P are exact, because n is
     known; coverage is, if rows are independent. One more row with probability p then adds a p + b, where a and b depend on
     the label only, so a row's best k labels are the k of largest gain. A pass takes three to four times as long as one of
-    :func:`greedy_coverage`, and most metrics need several (``python -m benchmarks decide``).
+    :func:`greedy_coverage`, and most metrics need several.
 
     Examples
     --------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import os
@@ -13,9 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xcrepro.core import threads
-from xcrepro.core.arguments import one_of
-from xcrepro.core.errors import ArgumentError, DataError, XCError
-from xcrepro.repro.engine import cluster, manifest, notebooks, run_log, stamps
+from xcrepro.core.errors import DataError, XCError
+from xcrepro.repro.engine import manifest, notebooks, run_log, stamps
 
 _POLL = 0.05  # seconds between two looks at the children
 _HEARTBEAT = 60.0  # seconds between two words about items that take long
@@ -63,46 +61,17 @@ class Job:
         return tuple(self.entry.needs) if self.official else ()
 
 
-ENGINES = ("local", "dask")
-"""Where notebooks run."""
-
-
-def check_engine(engine: str, scheduler: str | None) -> None:
-    """Refuse an engine that is not there or not installed, and a scheduler for another than Dask."""
-    one_of("engine", engine, ENGINES)
-    if engine == "dask":
-        cluster.require_dask()
-    if scheduler is not None and engine != "dask":
-        raise ArgumentError("scheduler", "goes with the engine dask", repr(engine))
-
-
 def start_here(arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen:
     """papermill with these arguments on this machine, with these variables alone; its output goes to ``log``."""
     with open(log, "wb") as out:
         return papermill(arguments, env=environment, stdout=out, stderr=subprocess.STDOUT)
 
 
-@contextlib.contextmanager
-def places(engine: str, scheduler: str | None, jobs: int | None, most: int) -> Iterator[tuple[int, int, Callable]]:
-    """How many notebooks run at once, with how many threads each, and what starts one."""
-    check_engine(engine, scheduler)
+def places(jobs: int | None, most: int) -> tuple[int, int]:
+    """How many notebooks run at once, and with how many threads each."""
     cores = threads.count()
     at_once = max(1, min(jobs or cores, cores, most))
-    if engine == "local":
-        yield at_once, max(1, cores // at_once), start_here
-        return
-    with cluster.connected(scheduler, at_once if scheduler is None else None) as client:
-
-        def start(arguments: list[str], environment: dict[str, str], log: Path) -> cluster.Process:
-            own = {name: value for name, value in environment.items() if os.environ.get(name) != value}
-            own |= {name: value for name, value in environment.items() if name.startswith(("XCREPRO_", "PYTHONPATH"))}
-            return cluster.Process(client, [*_CHILD, *arguments], own, log)
-
-        if scheduler is None:
-            yield at_once, max(1, cores // at_once), start
-        else:
-            there = cluster.places(client)  # a worker's threads are its places, one for each notebook
-            yield max(1, min(jobs or there, there)), 1, start
+    return at_once, max(1, cores // at_once)
 
 
 def environment_of(root: Path, threads_each: int) -> dict[str, str]:
@@ -127,9 +96,7 @@ class Child:
         fingerprint: dict,
         why: str,
         environment: dict,
-        start_process: Callable = start_here,
     ) -> None:
-        self._start_process = start_process
         self.root, self.job, self.fingerprint, self.why = root, job, fingerprint, why
         executed = self.executed = job.executed
         self.environment = {**environment, **job.variables}
@@ -156,7 +123,7 @@ class Child:
         if self.job.inject:
             # As YAML: papermill's -p would turn the text "1" into a number.
             arguments += ["-y", yaml.safe_dump(self.job.values)]
-        self.process = self._start_process(arguments, self.environment, self.log)
+        self.process = start_here(arguments, self.environment, self.log)
 
     def _notebook(self) -> dict | None:
         try:
@@ -212,7 +179,7 @@ class Child:
 
 
 def finished(start_next: Callable[[], Child | None], at_once: int) -> Iterator[Child]:
-    """Start notebooks as places come free, and give each when it has ended: the one loop of runs, sweeps and recordings."""
+    """Start notebooks as places come free, and give each when it has ended: the one loop of runs and recordings."""
     running: list[Child] = []
     spoken = time.monotonic()
     try:
@@ -238,8 +205,8 @@ def papermill(arguments: list[str], **options) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, *_CHILD, *arguments], stdin=subprocess.PIPE, **options)
 
 
-def let_go(process: subprocess.Popen | cluster.Process) -> None:
-    """Close the pipe that keeps it alive; one on a cluster hangs on a pipe of its worker's."""
+def let_go(process: subprocess.Popen) -> None:
+    """Close the pipe that keeps it alive, where it hangs on one."""
     if process.stdin is not None:
         process.stdin.close()
 

@@ -174,7 +174,11 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
 def without_engine(fingerprint: dict) -> dict:
     """The code of a fingerprint: what a table comes to does not rest on the engine, which only shows and compares it."""
     sources = fingerprint["sources"].items()
-    kept = {name: content for name, content in sources if name.rpartition("/")[0] != "xcrepro/repro"}
+    kept = {
+        name: content
+        for name, content in sources
+        if not name.startswith(("xcrepro/repro/engine/", "xcrepro/repro/drawing/"))
+    }
     return {"code": fingerprint["code"], "sources": kept}
 
 
@@ -195,7 +199,7 @@ def _job(recording: Recording, split: int, values: dict, force: bool) -> process
 def collect(recording: Recording, force: bool = False) -> recorded.Record:
     """Run a recording's splits, those that have not run yet, and put them together."""
     made = jobs(recording, force)
-    return gathered(recording, made, runner.run_jobs(recording.entry.root, made, "local", None, 1))
+    return gathered(recording, made, runner.run_jobs(recording.entry.root, made, 1))
 
 
 def gathered(

@@ -21,13 +21,11 @@ from xcrepro.repro.engine import items as items_
 from xcrepro.repro.engine.processes import (
     Child,
     Job,
-    check_engine,
     environment_of,
     finished,
     let_go,
     papermill,
     places,
-    start_here,
 )
 
 if TYPE_CHECKING:
@@ -116,8 +114,6 @@ def run(
     accept: bool = False,
     dry: bool = False,
     long: bool = False,
-    engine: str = "local",
-    scheduler: str | None = None,
 ) -> Report:
     """Run items of the manifest that changed, what they need first; print a line for each; return the :class:`Report`.
 
@@ -140,14 +136,11 @@ def run(
         their outputs, tidied, and the typed numbers that moved.
     long : bool
         With all items, also those that are marked as long. One that is named, or needed, always runs.
-    engine, scheduler : {"local", "dask"} and str, optional
-        Processes of this machine, or of a Dask cluster's workers that see the project at the same path.
     """
     root = paths.project_root()
     began = time.monotonic()
     if jobs is not None:
         whole_number("jobs", jobs, 1)
-    check_engine(engine, scheduler)
     if accept and parameters:
         raise ArgumentError("accept", "is for items with their own parameters", f"{items!r}, {parameters!r}")
     entries = manifest.load(root)
@@ -161,9 +154,9 @@ def run(
     results = {name: Result(name, "left out", "it takes long: name it, or ask for the long ones too") for name in left}
     for result in results.values():
         print(f"{result.id}  {result.outcome}  ({result.why})", flush=True)
-    with alone(root), places(engine, scheduler, jobs, len(plan)) as (at_once, threads_each, start):
+    with alone(root):
         accepted = set(named) if accept else set()
-        jobs_ = _Scheduler(root, plan, results, at_once, threads_each, accepted, start)
+        jobs_ = _Scheduler(root, plan, results, *places(jobs, len(plan)), accepted)
         jobs_.say() if dry else jobs_.run()
         if accept and not dry:
             for name in named:
@@ -233,19 +226,17 @@ def with_own(entry: manifest.Entry, own: dict) -> dict:
     return {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
 
 
-def run_jobs(root: Path, jobs: list[Job], engine: str, scheduler: str | None, at_once: int | None) -> dict[str, Result]:
+def run_jobs(root: Path, jobs: list[Job], at_once: int | None) -> dict[str, Result]:
     """Runs of a reader's own, within :func:`alone`; each is kept until something under it changes. Id -> what became of it."""
-    with places(engine, scheduler, at_once, len(jobs)) as (at_once, threads_each, start):
-        work = _Scheduler(root, {job.id: job for job in jobs}, {}, at_once, threads_each, set(), start)
-        work.run()
+    work = _Scheduler(root, {job.id: job for job in jobs}, {}, *places(at_once, len(jobs)), set())
+    work.run()
     return work.results
 
 
 class _Scheduler:
     """Starts jobs when what they need is done and a place is free, and collects their results."""
 
-    def __init__(self, root, plan, results, at_once, threads_each, accepted, start=start_here) -> None:
-        self.start_process = start
+    def __init__(self, root, plan, results, at_once, threads_each, accepted) -> None:
         self.root, self.plan, self.results = root, plan, dict(results)
         self.at_once, self.accepted = at_once, accepted
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
@@ -319,7 +310,7 @@ class _Scheduler:
             self._record(Result(name, "unchanged", "", notebook=job.executed))
             return None
         environment = {**self.environment, **({"XCREPRO_ACCEPT": name} if name in self.accepted else {})}
-        return Child(self.root, job, fingerprint, why, environment, self.start_process)
+        return Child(self.root, job, fingerprint, why, environment)
 
     def _end(self, child: Child) -> None:
         job, name = child.job, child.job.id

@@ -1,4 +1,4 @@
-"""``start``, ``list``, ``run``, ``reproduce``, ``sweep``, ``new``, ``accept``, ``certify``, ``tidy``: notebooks, and runs."""
+"""``start``, ``list``, ``run``, ``reproduce``, ``new``, ``accept``: notebooks, and runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def add(command) -> None:
         help="with --record: all that the manifest has recorded of the items, from the datasets' folders in DIR",
     )
     sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
-    _engine(sub)
 
     sub = command(
         "reproduce",
@@ -47,30 +46,11 @@ def add(command) -> None:
     )
     sub.add_argument("--dry", action="store_true", help="say what it will fetch and how long it will take, and stop")
     sub.add_argument("--force", action="store_true", help="also what has run and did not change")
-    sub.add_argument(
-        "--record", action="store_true", help="keep the numbers in data/recorded, and make the bundle that can be sent"
-    )
+    sub.add_argument("--record", action="store_true", help="keep the numbers in data/recorded")
     sub.add_argument(
         "--costs", action="store_true", help="for maintainers: keep what the runs took in data/recorded/costs.csv"
     )
     _jobs(sub)
-    _engine(sub)
-
-    sub = command("sweep", _sweep, "one item at every combination of parameters: one table, means over seeds")
-    sub.add_argument("item", help="an id")
-    sub.add_argument(
-        "-p",
-        nargs=2,
-        action="append",
-        required=True,
-        metavar=("NAME", "VALUES"),
-        help="a parameter and its values: a,b,c or, of whole numbers, 0..9",
-    )
-    _jobs(sub)
-    _engine(sub)
-    sub.add_argument("--force", action="store_true", help="also what is unchanged")
-    sub.add_argument("--over", default="seed", metavar="NAME", help="take means over this parameter, default seed")
-    sub.add_argument("--confidence", type=float, default=0.95, help="of their t intervals, default 0.95")
 
     sub = command("table", _table, "a committed table, rounded as people read it: text, or LaTeX")
     sub.add_argument(
@@ -91,15 +71,6 @@ def add(command) -> None:
     sub.add_argument("--long", action="store_true", help="with --all, also items that take long")
     _jobs(sub)
 
-    sub = command(
-        "certify",
-        _certify,
-        "run all notebooks of the last commit from empty caches, and write a certificate of how many files come out the same",
-    )
-    sub.add_argument("items", nargs="*", help="ids or paper names, to try it: the certificate is shown and not written")
-    sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
-    sub.add_argument("--long", action="store_true", help="also items that take long")
-
     sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
     sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
     sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
@@ -107,13 +78,6 @@ def add(command) -> None:
 
 def _jobs(sub) -> None:
     sub.add_argument("--jobs", type=int, help="notebooks at once, default one a core")
-
-
-def _engine(sub) -> None:
-    sub.add_argument(
-        "--engine", choices=("local", "dask"), default="local", help="where notebooks run, default on this machine"
-    )
-    sub.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786) that sees the project")
 
 
 def _start(arguments) -> int:
@@ -162,7 +126,7 @@ def _run(arguments) -> int:
     report = runner.run(
         arguments.items,
         parameters=parameters,
-        **shared.taken(arguments, "force", "jobs", "dry", "long", "engine", "scheduler"),
+        **shared.taken(arguments, "force", "jobs", "dry", "long"),
     )
     return 0 if report.ok else 1
 
@@ -170,29 +134,9 @@ def _run(arguments) -> int:
 def _reproduce(arguments) -> int:
     from xcrepro.tools.reports import reproduce
 
-    given = shared.taken(arguments, "dry", "force", "engine", "scheduler", "jobs", "costs")
+    given = shared.taken(arguments, "dry", "force", "jobs", "costs")
     given["keep"] = arguments.record
     return 0 if reproduce.run(arguments.target, **given) else 1
-
-
-def _sweep(arguments) -> int:
-    from xcrepro.repro.drawing import tables
-    from xcrepro.repro.engine import recording, sweep
-
-    done = sweep.sweep(
-        arguments.item,
-        {name: sweep.values_of(text, recording.value) for name, text in _once(arguments.p).items()},
-        **shared.taken(arguments, "engine", "scheduler", "jobs", "force", "over", "confidence"),
-    )
-    for part, table in done.tables.items():
-        shown = done.means.get(part, table)
-        print(f"{done.folder / (part or 'table')}.csv: {len(table)} rows")
-        print(tables.show(shown, decimals=4))
-        if part in done.means and (still := sweep.unmoved(shown, arguments.over)):
-            print(still)
-    for name, why in done.failures.items():
-        print(f"{name} failed: {why}")
-    return 1 if done.failures else 0
 
 
 def _record(arguments, parameters: dict) -> int:
@@ -200,7 +144,6 @@ def _record(arguments, parameters: dict) -> int:
     from xcrepro.core import paths
     from xcrepro.core.data.load import count_splits
     from xcrepro.repro.engine import manifest, recording, runner
-    from xcrepro.tools import bundle
 
     entries = manifest.load()
     if arguments.record:
@@ -223,9 +166,6 @@ def _record(arguments, parameters: dict) -> int:
     root = paths.project_root()
     with runner.alone(root):
         done = recording.run(recordings, arguments.force, commit=arguments.record)
-    homes = {one.dataset: one.home for one in recordings} if arguments.record else {}
-    for name, home in homes.items():
-        print(bundle.made(root, name, home))
     return 0 if done else 1
 
 
@@ -290,20 +230,6 @@ def _table(arguments) -> int:
     table, origin = tables.from_csv(path.read_text(encoding="utf-8"))
     print((tables.latex if arguments.latex else tables.markdown)(table, arguments.decimals, origin).rstrip())
     return 0
-
-
-def _certify(arguments) -> int:
-    from xcrepro.core import paths
-    from xcrepro.repro.engine import certificate
-
-    made = certificate.make(arguments.items, arguments.jobs, arguments.long)
-    print(made.text())
-    if not arguments.items:
-        root = paths.project_root()
-        print(f"wrote {certificate.write(made, root / certificate.FOLDER)}")
-        print(f"README.md is to say: {certificate.agreement(certificate.all_committed(root).values())}")
-    print(f"{made.equal} of {made.compared} files have the same bytes")
-    return 0 if made.equal == made.compared else 1
 
 
 def _tidy(arguments) -> int:

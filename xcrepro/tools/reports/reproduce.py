@@ -28,11 +28,12 @@ from xcrepro.repro.inputs import baselines, download
 from xcrepro.repro.published import compare_with_print as of_print
 from xcrepro.repro.published import printed_tables as printed
 from xcrepro.repro.published import reproduced
-from xcrepro.tools import bundle
 
 if TYPE_CHECKING:
     import pandas as pd
 
+STAND_IN = "stand-in.txt"
+"""A file of this name among a dataset's says that its content is made up; the rehearsal's archives have it."""
 COSTS = "data/recorded/costs.csv"
 """What runs took: dataset, points, labels, item, training (empty: the rest of the notebook), seconds, gb."""
 COST_COLUMNS = ("dataset", "points", "labels", "item", "training", "seconds", "gb")
@@ -311,17 +312,14 @@ class Done:
     why: str = ""
 
 
-def run(
-    words: Sequence[str], *, dry=False, force=False, engine="local", scheduler=None, jobs=None, keep=False, costs=False
-) -> bool:
+def run(words: Sequence[str], *, dry=False, force=False, jobs=None, keep=False, costs=False) -> bool:
     """Say what it takes, fetch, run, and write a page for each dataset; whether all ran and every dataset was there.
 
-    ``dry`` stops after the first; ``engine``, ``scheduler`` and ``jobs`` are those of :func:`xcrepro.repro.engine.runner.run`.
-    ``keep`` writes the records and a bundle of each dataset (:mod:`xcrepro.tools.bundle`), ``costs`` what the runs took.
+    ``dry`` stops after the first; ``jobs`` are those of :func:`xcrepro.repro.engine.runner.run`. ``keep`` writes the records,
+    ``costs`` what the runs took.
     """
     root, steps = paths.project_root(), plan(words)
     manifest.require_project(manifest.load(root), "reproducing a dataset")
-    processes.check_engine(engine, scheduler)
     if jobs is not None:
         whole_number("jobs", jobs, 1)
     by = {name: [*some] for name, some in itertools.groupby(steps, lambda step: step.dataset)}
@@ -332,21 +330,19 @@ def run(
     missing = {name: why for name in by if (why := _fetched(name))}
     if len(missing) == len(by):
         raise DataMissing("\n".join(missing.values()))
-    done = _all_run(root, [step for step in steps if step.dataset not in missing], force, engine, scheduler, jobs)
+    done = _all_run(root, [step for step in steps if step.dataset not in missing], force, jobs)
     for name in by:
         told = page(root, name, [one for one in done if one.step.dataset == name]) if name not in missing else ""
         print(told or f"{name} is not to be had: {missing[name]}", flush=True)
     if keep:
         for one in done:
             print(recording.settle(one.of, one.record) if one.record else f"{one.step.entry.id} has no record")
-        for name, home in {one.of.dataset: one.of.home for one in done if one.record}.items():
-            print(bundle.made(root, name, home), flush=True)
     if costs:
         keep_costs(root / COSTS, [row for one in done if one.record for row in measured(one)])
     return not missing and all(one.record for one in done)
 
 
-def _all_run(root: Path, steps: Sequence[Step], force: bool, engine: str, scheduler: str | None, jobs) -> list[Done]:
+def _all_run(root: Path, steps: Sequence[Step], force: bool, jobs) -> list[Done]:
     """Run what has not run yet, all at once; a notebook that is refused or fails does not stop the others."""
     done = [Done(step) for step in steps]
     for one in done:
@@ -356,7 +352,7 @@ def _all_run(root: Path, steps: Sequence[Step], force: bool, engine: str, schedu
         except XCError as error:
             one.why = str(error)
     with runner.alone(root):
-        results = runner.run_jobs(root, [job for one in done for job in one.jobs], engine, scheduler, jobs)
+        results = runner.run_jobs(root, [job for one in done for job in one.jobs], jobs)
     for one in done:
         try:
             one.record = recording.gathered(one.of, one.jobs, results) if one.jobs else None
@@ -417,7 +413,7 @@ def page(root: Path, name: str, done: Sequence[Done]) -> str:
         f"{counts['within']} within what chance allows, {counts['beyond']} beyond it, {counts['cannot tell']} without an "
         f"interval; {sum(one[2] for one in missing)} are not to be had"
     )
-    made_up = any(one.of and any(one.of.home.rglob(bundle.STAND_IN)) for one in done)
+    made_up = any(one.of and any(one.of.home.rglob(STAND_IN)) for one in done)
     first = f"{'A stand-in, so that no number of ours means anything. ' if made_up else ''}{first}"
     text = [f"# {title}: printed, and ours", "", f"{first}.", "", _LEGEND, ""]
     for id, some in itertools.groupby(rows, lambda one: one["table"]):

@@ -5,15 +5,21 @@ On a cluster a task reads a block, and a task merges two sums as they are there;
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import warnings
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from xcrepro.core.arguments import one_of
+from xcrepro.core import extras, threads
+from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
-from xcrepro.repro.engine import cluster
 from xcrepro.tools.scale.fold import BlocksFailed, Folding, Part, Source
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 ENGINES = ("serial", "dask")
 """What :func:`run` knows."""
@@ -33,7 +39,7 @@ def run(engine: str, folding: Folding, sources: list[Source], told: Callable, cl
     if engine == "serial":
         part, failures = _added(folding, sources, told)
     else:
-        with cluster.connected(client, workers) as found, found.as_current():
+        with connected(client, workers) as found, found.as_current():
             part, failures = _on_dask(found, folding, sources, told)
     if failures:
         kept = f"The states of the others are kept in {folding.resume}: the same call goes on from there"
@@ -59,14 +65,14 @@ def _on_dask(client, folding: Folding, sources: list[Source], told: Callable) ->
     from distributed import as_completed
 
     # As the result of a task: it goes to each worker once, and Dask makes it again where all that had it are gone.
-    about = cluster.submit(client, pickle.loads, pickle.dumps(folding), key=f"folding-{os.urandom(8).hex()}")
+    about = submit(client, pickle.loads, pickle.dumps(folding), key=f"folding-{os.urandom(8).hex()}")
     waiting, blocks, running, whole, failures = deque(sources), {}, as_completed(), None, {}
 
     def start() -> None:
         """A block for each place that has none, in order: what was read is merged before more is."""
-        while waiting and len(blocks) < max(cluster.places(client), 1):
+        while waiting and len(blocks) < max(places(client), 1):
             source = waiting.popleft()
-            future = cluster.submit(client, _of, about, source)
+            future = submit(client, _of, about, source)
             blocks[future] = source
             running.add(future)
 
@@ -82,7 +88,7 @@ def _on_dask(client, folding: Folding, sources: list[Source], told: Callable) ->
         elif whole is None:
             whole = future
         else:  # before further blocks are read
-            running.add(cluster.submit(client, _merge, about, whole, future, priority=1))
+            running.add(submit(client, _merge, about, whole, future, priority=1))
             whole = None
         start()
     return folding.part() if whole is None or failures else whole.result(), failures
@@ -114,3 +120,92 @@ def _fault(client, folding: Folding, future, source: Source | None) -> dict[str,
     if isinstance(error, KilledWorker):
         return {name: "the worker that had it died, and so did the one that tried it again: memory, or the data"}
     return {name: f"{type(error).__name__}: {error}"}
+
+
+# ---------------------------------------------------------------- the cluster
+
+CONNECT_SECONDS = 8
+"""How long a scheduler may take to answer, and a new cluster its first worker."""
+
+# What a cluster of this machine is started with.
+_LOCAL = {
+    "distributed.scheduler.allowed-failures": 1,  # a task whose worker died is tried once more
+    "distributed.worker.profile.enabled": False,  # a sample of every thread's stack each 10 ms
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.admin.tick.interval": "1s",  # else each process wakes every 20 ms to see that it does
+    "distributed.scheduler.work-stealing": False,  # every task has its worker
+    "distributed.worker.memory.target": False,  # what a worker holds is a sum that is written to: nothing to spill
+    "distributed.worker.memory.spill": False,
+}
+
+
+def require_dask() -> None:
+    """Raise LibraryMissing, with what to install, unless Dask is there."""
+    extras.library("distributed", "or take another engine than dask")
+
+
+@contextlib.contextmanager
+def connected(client: Client | str | None = None, workers: int | None = None) -> Iterator[Client]:
+    """A Dask client with a worker or more: the caller's, which stays open, a scheduler's, or that of a cluster made here,
+    which has one thread per process, listens on 127.0.0.1 only, and ends with the block."""
+    require_dask()
+    import dask
+    from distributed import Client, LocalCluster
+
+    if client is not None and workers is not None:
+        raise ArgumentError("workers", "goes with a cluster of this machine", workers, "the scheduler has its own")
+    if isinstance(client, Client):
+        _await_worker(client)
+        yield client
+    elif isinstance(client, str):
+        # Dask logs what goes wrong with a connection, too; one error is enough.
+        try:
+            found = Client(client, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            do = "is it running, and is host:port right? `dask scheduler` prints its address"
+            raise XCError(f"no Dask scheduler answers at {client} ({type(error).__name__}: {error}): {do}") from None
+        with found:
+            _await_worker(found)
+            yield found
+    elif client is None:
+        cores = threads.count()
+        n = cores if workers is None else whole_number("workers", workers, 1)
+        each = str(max(1, cores // n))
+        with (
+            dask.config.set(_LOCAL),
+            LocalCluster(
+                n_workers=n,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",  # None would host its pages, too, on a port that may be taken
+                memory_limit=0,
+                silence_logs=50,
+                # A worker has its share of the cores, so that kernels do not ask for all of them.
+                env={"XCREPRO_THREADS": os.environ.get("XCREPRO_THREADS", each)},
+            ) as local,
+            Client(local, set_as_default=False) as found,
+        ):
+            yield found
+    else:
+        rule = "must be a distributed.Client or a scheduler's address"
+        raise ArgumentError("client", rule, type(client).__name__)
+
+
+def _await_worker(client: Client) -> None:
+    try:
+        client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+    except TimeoutError:
+        raise XCError(f"the Dask scheduler at {client.scheduler.address} has no worker: start one") from None
+
+
+def places(client: Client) -> int:
+    """How many tasks the cluster runs at once."""
+    return sum(client.nthreads().values())
+
+
+def submit(client: Client, function: Callable, *arguments, **options):
+    """``client.submit`` of a function that is not pure, without Dask's word on large arguments."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return client.submit(function, *arguments, pure=False, **options)
