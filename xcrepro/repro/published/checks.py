@@ -249,18 +249,6 @@ def discounted_bounds(row: Row, target: tuple[str, int], beside: list[tuple[str,
     return _mixtures(row, [(plain, k) for k in row.ks(plain) if k <= 5] + beside, target)
 
 
-def constant_ndcg(row: Row, k: int) -> tuple[float, float] | None:
-    """The least and greatest N@k that the printed P@1, P@3, P@5 (and N below k) leave with the sum up to k as normaliser."""
-    given = [(m, j) for m, j in row.cells if (m == "P" and 1 <= j <= 5) or (m == "N" and 1 < j < k)]
-    return _mixtures(row, given, ("N", k), constant=True)
-
-
-def constant_psndcg_fits(row: Row) -> bool:
-    """Whether PSP and PSN of a row can be printed with the sum up to k as normaliser of every point (jain16's PSnDCG)."""
-    given = [(name, k) for name in ("PSP", "PSN") for k in row.ks(name) if k <= 5]
-    return bool(_mixtures(row, given, constant=True))
-
-
 def ndcg_bounds(row: Row) -> Iterator[Fault]:
     """nDCG@k within the sharp bounds that P@1, P@3, P@5 (whichever are printed, k <= 5) leave, both normalisers.
 
