@@ -57,7 +57,7 @@ test-lab: $(TESTED)  ## every notebook through a Jupyter server, from a clone an
 
 test-scale: $(TESTED)  ## the same bits on Dask, workers and clients killed (make test leaves out what needs Dask)
 	$(PIP) -e '.[test,scale]'
-	$(BIN)/python -m pytest -n 2 tests/tools/scale tests/core/data/test_stream.py tests/repro/test_sweep.py
+	$(BIN)/python -m pytest -n 2 tests/tools/scale tests/core/data/test_stream.py tests/repro/engine/test_sweep.py
 
 processors: $(TESTED)  ## all notebooks on simulated processors, from empty caches: hours (ONLY="Nehalem Zen", ITEMS=jain16, AGAIN=1)
 	$(BIN)/python -m tests.processors$(if $(ONLY), --only $(ONLY))$(if $(ITEMS), --items $(ITEMS))$(if $(AGAIN), --again)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.metrics import installed, race, row, thread_count, without_number
-from xcrepro.core.folds.pairs import BINS, PairSums
+from xcrepro.core.accumulators.pairs import BINS, PairSums
 from xcrepro.core.metrics import calibration
 
 SIZES, QUICK_SIZES = (765_125, 15_302_500), (3_000, 9_000)

@@ -103,7 +103,7 @@ def measured(call, client=None) -> tuple[float, float, object]:
 
 def engines(count: int, n: int, n_labels: int, rounds: int) -> list[dict]:
     """Block files through one process, on one thread, and through two Dask workers, warm; medians of ratios, round by round."""
-    from xcrepro.repro import cluster
+    from xcrepro.repro.engine import cluster
 
     job = f"{count} blocks of {n:,} rows x {n_labels:,} labels, files, all metrics by default"
     seconds: dict[str, list] = {}
@@ -147,7 +147,7 @@ def engines(count: int, n: int, n_labels: int, rounds: int) -> list[dict]:
 
 def memory(counts: list[int], n: int, n_labels: int) -> list[dict]:
     """The largest memory that a worker of a new cluster has held."""
-    from xcrepro.repro import cluster
+    from xcrepro.repro.engine import cluster
 
     rows = []
     for count in counts:
@@ -194,7 +194,7 @@ def partial(n: int, n_labels: int) -> list[dict]:
 
 def growth(sizes: list[int], n: int, n_labels: int, picture: Path | None) -> list[dict]:
     """End to end, made on the fly, two Dask workers: time by stored scores, and a straight line through it."""
-    from xcrepro.repro import cluster
+    from xcrepro.repro.engine import cluster
 
     job = f"end to end on two Dask workers, {n_labels:,} labels, blocks of {n:,} rows made on the fly, all metrics by default"
     rows = []

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from xcrepro.repro import certificate, looks, notebooks
-from xcrepro.repro.manifest import Entry
+from xcrepro.repro.drawing import looks
+from xcrepro.repro.engine import certificate, notebooks
+from xcrepro.repro.engine.manifest import Entry
 
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^()\s]*figures/([\w-]+/[\w-]+)\.png\)\n\n\*(?:.+\n?)+")
 """A picture and the paragraph of its caption, as the notebooks' first cells have them."""

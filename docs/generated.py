@@ -17,8 +17,8 @@ from pathlib import Path
 
 from docs import explore, reproduced
 from xcrepro.core.errors import DataError
-from xcrepro.repro import notebooks
-from xcrepro.repro.manifest import Entry
+from xcrepro.repro.engine import notebooks
+from xcrepro.repro.engine.manifest import Entry
 from xcrepro.tools import commands
 
 DOCUMENTS = {

@@ -20,8 +20,8 @@ import yaml
 from docs import generated
 from xcrepro.core.errors import XCError
 from xcrepro.core.paths import atomic_path, project_root
-from xcrepro.repro import certificate, manifest
-from xcrepro.repro.manifest import Entry
+from xcrepro.repro.engine import certificate, manifest
+from xcrepro.repro.engine.manifest import Entry
 
 _KINDS = {
     ".csv": "text/csv",

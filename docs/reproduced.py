@@ -1,7 +1,7 @@
 """Which figures, tables and sub-tables of the five documents are reproduced, by which items, and from what.
 
-The listing is read by :mod:`xcrepro.repro.reproduced`. What an item rests on stands in its committed notebook and nowhere
-else, so the page takes it from there.
+The listing is read by :mod:`xcrepro.repro.published.reproduced`. What an item rests on stands in its committed notebook and
+nowhere else, so the page takes it from there.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from xcrepro.core.data import registry
-from xcrepro.repro.manifest import Entry
-from xcrepro.repro.published import beside
-from xcrepro.repro.reproduced import COUNTED, EXTENTS, KINDS, LISTING, OPEN, Row, counts, read
-from xcrepro.tools import reproduce
+from xcrepro.repro.engine.manifest import Entry
+from xcrepro.repro.published import compare_with_print
+from xcrepro.repro.published.reproduced import COUNTED, EXTENTS, KINDS, LISTING, OPEN, Row, counts, read
+from xcrepro.tools.reports import reproduce
 
 __all__ = ["COUNTED", "EXTENTS", "KINDS", "LISTING", "Row", "counts", "faults", "page", "read"]
 
@@ -119,7 +119,7 @@ def waiting(rows: Sequence[Row]) -> list[str]:
         now = known.get((row.document, row.name), row)
         for name in reproduce.datasets_of(id) if now.extent in OPEN else ():
             entry = registry.get(name)
-            other = beside.other_version(entry, row.document)
+            other = compare_with_print.other_version(entry, row.document)
             if not (other or entry.proprietary or "committed" in entry.archive) and reproduce.can(id, name):
                 by.setdefault(entry.printed_name, []).append(f"{row.document}, {row.name[0].lower()}{row.name[1:]}")
     lines = ["## Which tables still wait for somebody with a download", ""]

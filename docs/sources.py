@@ -16,8 +16,8 @@ from pathlib import Path
 
 from docs import explore, generated
 from xcrepro.core.errors import DataMissing, XCError
-from xcrepro.repro import manifest, notebooks, typed
-from xcrepro.repro.manifest import Entry
+from xcrepro.repro.engine import manifest, notebooks, prose_numbers
+from xcrepro.repro.engine.manifest import Entry
 
 PAGES = (
     "ARCHITECTURE.md",
@@ -140,7 +140,7 @@ def prepared(notebook: dict) -> dict:
     for cell in notebook["cells"]:
         cell = {**cell, "metadata": dict(cell["metadata"])}
         if cell["cell_type"] == "markdown":
-            cell["source"] = typed.without_comments(notebooks.text(cell["source"]))
+            cell["source"] = prose_numbers.without_comments(notebooks.text(cell["source"]))
         if cell["metadata"].get("nbgrader", {}).get("solution"):
             if cell["cell_type"] == "code":
                 cell["metadata"]["tags"] = [*notebooks.tags(cell), _FOLDED]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from xcrepro.core import paths
 from xcrepro.core.errors import XCError
-from xcrepro.repro import manifest, notebooks, recording, runner, tidy, typed
-from xcrepro.repro.manifest import LESSONS
+from xcrepro.repro.engine import manifest, notebooks, prose_numbers, recording, runner, tidy
+from xcrepro.repro.engine.manifest import LESSONS
 
 MAX_BYTES = 200_000
 MAX_LINES = 40
@@ -70,9 +70,9 @@ def _parameters(path: Path, notebook: dict, entry: manifest.Entry | None) -> lis
 def _text(notebook: dict, entry: manifest.Entry) -> list[str]:
     """That each number of the text is held, by a notebook that compares them at its end."""
     last = ([notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebook)] or [""])[-1]
-    if typed.held(notebook) and not last.rstrip().endswith("item.check_text()"):
+    if prose_numbers.held(notebook) and not last.rstrip().endswith("item.check_text()"):
         return ["the last code cell has to end with item.check_text(), which compares the numbers of the text"]
-    return typed.unheld(notebook)
+    return prose_numbers.unheld(notebook)
 
 
 # Place of the part's name among the arguments of each call that makes a committed table.

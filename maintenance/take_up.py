@@ -18,10 +18,11 @@ from pathlib import Path
 from xcrepro.core import paths
 from xcrepro.core.data import registry
 from xcrepro.core.errors import DataError, XCError
-from xcrepro.repro import manifest, recorded, recording, reproduced, runner
+from xcrepro.repro.engine import manifest, recorded, recording, runner
 from xcrepro.repro.inputs import fingerprints
-from xcrepro.repro.published import beside
-from xcrepro.tools import bundle, reproduce
+from xcrepro.repro.published import compare_with_print, reproduced
+from xcrepro.tools import bundle
+from xcrepro.tools.reports import reproduce
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -155,16 +156,16 @@ def _lifted(root: Path, sent: bundle.Bundle) -> tuple[dict[Path, str], list[str]
     before, records = reproduced.sentence(rows), {}
     for file in sorted((root / "data" / "recorded").glob(f"*/*/{sent.dataset}.csv")):
         records[f"{file.parent.parent.name}/{file.parent.name}"] = recorded.read(file)
-    found = {item: [*beside.cells(item, made.tables)] for item, made in (records | sent.records).items()}
+    found = {item: [*compare_with_print.cells(item, made.tables)] for item, made in (records | sent.records).items()}
     for id, row in reproduce.tables().items():
-        if sent.dataset not in reproduce.datasets_of(id) or beside.other_version(entry, row.document):
+        if sent.dataset not in reproduce.datasets_of(id) or compare_with_print.other_version(entry, row.document):
             continue
         ours, missing = reproduce.beside(sent.dataset, id, row.items, found, {}, entry.n_test or 1)
         if ours:
             what = f"{len(ours)} of the {len(ours) + sum(missing.values())} numbers that it prints of"
             said += _lift(rows, row, what, entry.printed_name)
     for row in reproduce.figures(sent.dataset, rows):
-        own = {*found} & {*row.items} and not beside.other_version(entry, row.document)
+        own = {*found} & {*row.items} and not compare_with_print.other_version(entry, row.document)
         if own and row.extent != "stand-in":  # there the method is another one, whatever the data
             said += _lift(rows, row, "our curves of", entry.printed_name)
     texts = {path: reproduced.text(rows)}

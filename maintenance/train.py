@@ -8,7 +8,7 @@ import shutil
 
 from xcrepro import models
 from xcrepro.core import paths
-from xcrepro.repro import runner
+from xcrepro.repro.engine import runner
 from xcrepro.repro.inputs import stored, trained
 
 

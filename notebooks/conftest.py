@@ -1,9 +1,9 @@
 """How nbval compares: every committed output has to come out equal.
 
 nbval runs the cells; what it got and what is committed are brought into the form in which outputs are committed (no pictures,
-no stderr, no timings) and compared by :mod:`xcrepro.repro.same`. Where the installed versions promise no equality, a difference
-is a warning that says its size. Cells tagged ``nbval-ignore-output`` are only run. Items that the manifest marks as long are
-left out unless ``$XCREPRO_LONG`` is set.
+no stderr, no timings) and compared by :mod:`xcrepro.repro.engine.compare_outputs`. Where the installed versions promise no
+equality, a difference is a warning that says its size. Cells tagged ``nbval-ignore-output`` are only run. Items that the
+manifest marks as long are left out unless ``$XCREPRO_LONG`` is set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import nbval.kernel
 from nbval.plugin import IPyNbCell
 
-from xcrepro.repro import manifest, same, tidy
+from xcrepro.repro.engine import compare_outputs, manifest, tidy
 
 _HERE = Path(__file__).resolve().parent
 _ENTRIES = manifest.load(_HERE.parent).values()
@@ -26,8 +26,8 @@ if not os.environ.get("XCREPRO_LONG"):
 
 
 def _compare(cell: IPyNbCell, test: list[dict], ref: list[dict], skip_compare=None) -> bool:
-    differs = same.difference(tidy.output_text(ref), tidy.output_text(test))
-    if differs and same.elsewhere():
+    differs = compare_outputs.difference(tidy.output_text(ref), tidy.output_text(test))
+    if differs and compare_outputs.elsewhere():
         warnings.warn(f"{cell.path}: {differs}", stacklevel=1)
         return True
     cell.comparison_traceback = [f"the committed output says something else: {differs}"] if differs else []

@@ -61,7 +61,7 @@ def wheel(tmp_path_factory) -> Path:
 def in_process(monkeypatch) -> list[dict]:
     """Notebooks run by :class:`tests.notebook.Here`, which notes no inputs; the parameters that each run was given."""
     from tests.notebook import Here
-    from xcrepro.repro import children, record
+    from xcrepro.repro.engine import processes, run_log
 
     ran: list[dict] = []
 
@@ -70,8 +70,8 @@ def in_process(monkeypatch) -> list[dict]:
         ran.append(process.given)
         return process
 
-    monkeypatch.setattr(children, "start_here", start)
-    monkeypatch.setattr(record, "watch", lambda: None)
+    monkeypatch.setattr(processes, "start_here", start)
+    monkeypatch.setattr(run_log, "watch", lambda: None)
     return ran
 
 

@@ -12,7 +12,7 @@ from unittest import mock
 
 import yaml
 
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 
 
 def defined(path: str | os.PathLike) -> dict:

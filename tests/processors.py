@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from xcrepro.core import paths, threads
 from xcrepro.core.errors import XCError
-from xcrepro.repro import certificate, manifest
+from xcrepro.repro.engine import certificate, manifest
 
 AVX2 = ("avx2", "bmi2", "fma")
 AVX512 = ("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")

@@ -23,10 +23,10 @@ from scipy import sparse
 
 import xcrepro as xc
 from xcrepro import models
-from xcrepro.core import arithmetic, calibrate, decide, distributions, metrics, propensity, served
+from xcrepro.core import arithmetic, calibrate, decide, distributions, metrics, plugins, propensity
 from xcrepro.core.data import tfidf
 from xcrepro.models import twin
-from xcrepro.tools import vectorize
+from xcrepro.tools.formats import vectorize
 
 ROOMS = {
     "arithmetic": "core.arithmetic",
@@ -118,7 +118,7 @@ MODELS = {
 
 def public() -> set[str]:
     """Every name that must have a case or a reason."""
-    measures = {*metrics.__all__, *served.names(metrics.__name__)} - {"judged"}  # a room of its own
+    measures = {*metrics.__all__, *plugins.names(metrics.__name__)} - {"judged"}  # a room of its own
     found = {f"models.{name}" for name in models.CLASSES} | {f"metrics.{name}" for name in measures}
     for room, place in ROOMS.items():
         module = importlib.import_module(f"xcrepro.{place}")

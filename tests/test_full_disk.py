@@ -27,14 +27,15 @@ from tests.repro.conftest import Project
 from xcrepro import repro
 from xcrepro.core.data.names import LabelNames, write_label_names
 from xcrepro.core.errors import XCError
-from xcrepro.repro import certificate, figures, manifest, recorded, stamps, tidy
+from xcrepro.repro.drawing import figures
+from xcrepro.repro.engine import certificate, manifest, recorded, stamps, tidy
+from xcrepro.repro.engine.start import start
 from xcrepro.repro.inputs import download, fingerprints, twin_statistics
-from xcrepro.repro.start import start
-from xcrepro.tools import formats, reproduce
+from xcrepro.tools import formats
 from xcrepro.tools.commands import judge
 from xcrepro.tools.course import board, study
-from xcrepro.tools.reports import report
-from xcrepro.tools.vectorize import vectorize
+from xcrepro.tools.formats.vectorize import vectorize
+from xcrepro.tools.reports import report, reproduce
 
 resource = pytest.importorskip("resource", reason="this system has no limits to the size of a file")
 

@@ -28,7 +28,7 @@ import pytest
 import requests
 
 from xcrepro.core import kernels
-from xcrepro.repro import manifest, notebooks, same, tidy
+from xcrepro.repro.engine import compare_outputs, manifest, notebooks, tidy
 
 websocket = pytest.importorskip(
     "websocket", reason="websocket-client, which jupyter_server brings along, is not installed"
@@ -275,7 +275,7 @@ def _check(committed: Path, saved: dict, pictures: list[bytes]) -> None:
     assert [cell["execution_count"] for cell in after] == list(range(1, len(after) + 1))
     for number, (was, now) in enumerate(zip(before, after, strict=True), start=1):
         if tidy.VOLATILE not in notebooks.tags(was):
-            said = same.difference(tidy.output_text(was["outputs"]), tidy.output_text(now["outputs"]))
+            said = compare_outputs.difference(tidy.output_text(was["outputs"]), tidy.output_text(now["outputs"]))
             assert not said, f"code cell {number}: {said}"
     assert all(picture.startswith(b"\x89PNG") and len(picture) > 3000 for picture in pictures)
     digests = [hashlib.sha256(picture).hexdigest() for picture in pictures]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from maintenance import check
-from xcrepro.repro import manifest, notebooks, tidy
+from xcrepro.repro.engine import manifest, notebooks, tidy
 
 
 @pytest.fixture(scope="module")

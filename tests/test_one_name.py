@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from xcrepro.core.data import registry
-from xcrepro.repro import recorded
+from xcrepro.repro.engine import recorded
 from xcrepro.repro.published.claims import sample_of
 
 OURS = ("TIB", "Bibtex", "Delicious", "Gutenberg")

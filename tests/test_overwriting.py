@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, save_npz
 
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.tools import judged
+from xcrepro.core import judged
 from xcrepro.tools.reports import report as reports
 
 

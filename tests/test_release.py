@@ -15,7 +15,7 @@ import yaml
 
 from docs import pdf, release
 from xcrepro.core.errors import DataMissing
-from xcrepro.repro import certificate, manifest
+from xcrepro.repro.engine import certificate, manifest
 
 
 def test_codecheck_lists_every_file_that_notebooks_make(root):

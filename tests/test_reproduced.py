@@ -11,7 +11,8 @@ import pytest
 
 from docs import generated, reproduced
 from xcrepro.core.errors import DataError
-from xcrepro.repro import manifest, published
+from xcrepro.repro import published
+from xcrepro.repro.engine import manifest
 
 HEAD = "document,kind,name,shows,items,extent,why\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from xcrepro.repro import manifest
+from xcrepro.repro.engine import manifest
 
 MAY_IMPORT = {
     "core": {"core"},

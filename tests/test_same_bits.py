@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests import processors, same_bits
-from xcrepro.repro import certificate
+from xcrepro.repro.engine import certificate
 from xcrepro.repro.inputs import stored
 
 SIMULATED = ("Nehalem", "Haswell") if os.environ.get("XCREPRO_LONG") else ("Nehalem",)

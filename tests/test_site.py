@@ -15,7 +15,7 @@ import pytest
 
 from docs import browser, explore, generated, links, sources
 from xcrepro.core.errors import DataError
-from xcrepro.repro import manifest, notebooks, tidy
+from xcrepro.repro.engine import manifest, notebooks, tidy
 from xcrepro.tools.course import lessons
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))

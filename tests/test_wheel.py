@@ -13,7 +13,7 @@ import matplotlib
 import pytest
 
 from xcrepro.core import kernels
-from xcrepro.repro import manifest
+from xcrepro.repro.engine import manifest
 
 
 def call(*command: str, **options) -> subprocess.CompletedProcess:

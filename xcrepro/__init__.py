@@ -19,7 +19,7 @@ for _wing in ("models", "repro", "tools"):  # each says what it serves under nam
 
 if TYPE_CHECKING:
     from xcrepro import models
-    from xcrepro.core import calibrate, data, decide, errors, metrics, propensity
+    from xcrepro.core import calibrate, data, decide, errors, judged, metrics, propensity
     from xcrepro.core.data.dataset import Dataset, Split
     from xcrepro.core.data.load import load
     from xcrepro.core.data.read import read_xc
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from xcrepro.models.twin import twin
     from xcrepro.repro import published
     from xcrepro.repro.published.claims import claims
-    from xcrepro.tools import diagnose, formats, judged, scale
+    from xcrepro.tools import diagnose, formats, scale
     from xcrepro.tools.reports.report import Report, report
 
 

@@ -10,7 +10,7 @@ WHERE = {
     "TopK": "xcrepro.core.predictions",
     "evaluate": "xcrepro.core.metrics.evaluate",
     "compare": "xcrepro.core.metrics.compare",
-    "judged": "xcrepro.tools.judged",
+    "judged": "xcrepro.core.judged",
     "claims": "xcrepro.repro.published.claims",
     "report": "xcrepro.tools.reports.report",
     "Report": "xcrepro.tools.reports.report",

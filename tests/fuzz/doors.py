@@ -26,20 +26,20 @@ from xcrepro.core import calibrate, propensity
 from xcrepro.core.data import names, parsing, read, registry, splits, stream
 from xcrepro.core.data.sources import npz_arrays
 from xcrepro.core.errors import ArgumentError, DataError, XCError
-from xcrepro.core.metrics import sealed as states
+from xcrepro.core.metrics import serialization as states
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
 from xcrepro.core.truth import as_truth
 from xcrepro.models import base
-from xcrepro.repro import notebooks, recorded, recording
+from xcrepro.repro.engine import notebooks, recorded, recording
 from xcrepro.repro.inputs import download, parameters
-from xcrepro.repro.published.record import read_printed
+from xcrepro.repro.published.printed_tables import read_printed
 from xcrepro.repro.published.results import audit_results
 from xcrepro.tools import formats, scale
 from xcrepro.tools.course import lessons
 from xcrepro.tools.formats.index import Index
+from xcrepro.tools.formats.vectorize import vectorize
 from xcrepro.tools.reports import report as reports
-from xcrepro.tools.vectorize import vectorize
 
 
 @dataclass(frozen=True)

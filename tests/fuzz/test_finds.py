@@ -26,9 +26,9 @@ from xcrepro.core.data import names, read, registry, splits, stream
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
-from xcrepro.repro import notebooks, recorded, recording
+from xcrepro.repro.engine import notebooks, recorded, recording
 from xcrepro.repro.inputs import download, parameters
-from xcrepro.repro.published.record import read_printed
+from xcrepro.repro.published.printed_tables import read_printed
 from xcrepro.repro.published.results import audit_results
 from xcrepro.tools import formats, scale
 from xcrepro.tools.formats.index import Index

@@ -11,7 +11,7 @@ from maintenance import check
 from tests.refused import damaged
 from tests.repro.conftest import code, markdown
 from xcrepro.__main__ import main
-from xcrepro.repro import manifest, notebooks, tidy
+from xcrepro.repro.engine import manifest, notebooks, tidy
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
 

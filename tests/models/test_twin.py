@@ -21,7 +21,7 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.models import twin as module
 from xcrepro.models.kernels import twin as kernels
 from xcrepro.models.twin import expected_observed_counts, twin
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.repro.inputs.twin_statistics import statistics
 
 

@@ -35,9 +35,9 @@ from xcrepro.core import paths
 from xcrepro.core.data import load, registry
 from xcrepro.core.errors import XCError
 from xcrepro.core.predictions import TopK
-from xcrepro.repro import children, manifest, notebooks, runner, stamps
+from xcrepro.repro.engine import manifest, notebooks, processes, runner, stamps
 from xcrepro.repro.inputs import baselines, download
-from xcrepro.tools import reproduce
+from xcrepro.tools.reports import reproduce
 
 PAPERS = ("jain16", "reeval", "calibration")
 """Documents whose datasets are those of their tables of datasets; of all others EURLex-4K stands for."""
@@ -220,7 +220,7 @@ def left_out() -> dict[str, str]:
     return found
 
 
-def job(run: Run, home: Path, digest: str) -> children.Job:
+def job(run: Run, home: Path, digest: str) -> processes.Job:
     """A run as a job of the runner: in the rehearsal's own cache and catalogue, kept under its name."""
     root = run.entry.root
     place = home / "runs" / re.sub(r"[^\w.-]", "_", run.name)
@@ -234,7 +234,7 @@ def job(run: Run, home: Path, digest: str) -> children.Job:
         "PYTHONPATH": os.pathsep.join([str(here / "hook"), str(root), os.environ.get("PYTHONPATH", "")]),
     }
     about = {"stamp": place / "done.json", "name": run.name, "variables": variables, "fingerprint": fingerprint}
-    return children.Job(run.entry, run.values, False, True, False, place / f"{run.entry.notebook.stem}.ipynb", **about)
+    return processes.Job(run.entry, run.values, False, True, False, place / f"{run.entry.notebook.stem}.ipynb", **about)
 
 
 _WARNS = re.compile(r"^.*\b(?:User|Runtime|Future|Deprecation|Performance)Warning: .*$", re.MULTILINE)

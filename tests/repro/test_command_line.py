@@ -216,7 +216,7 @@ def test_a_full_disk_is_one_sentence(root):
 
 
 def test_a_file_that_may_not_be_written_is_named(tmp_path, capsys, monkeypatch):
-    from xcrepro.repro import manifest
+    from xcrepro.repro.engine import manifest
 
     def refuse():
         raise PermissionError(13, "Permission denied", "/there/build")

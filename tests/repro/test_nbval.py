@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from xcrepro.repro import notebooks, tidy
+from xcrepro.repro.engine import notebooks, tidy
 
 CELLS = [
     ("print('PLT leads by 0.500 points')", "PLT leads by 0.500 points\n"),

@@ -19,8 +19,9 @@ from tests.repro.conftest import project as own_project
 from xcrepro.__main__ import main
 from xcrepro.core.data import load, registry
 from xcrepro.models.twin import twin
-from xcrepro.repro import manifest, recorded, recording, reproduced, stamps
+from xcrepro.repro.engine import manifest, recorded, recording, stamps
 from xcrepro.repro.inputs import fingerprints
+from xcrepro.repro.published import reproduced
 from xcrepro.tools import bundle
 
 ROOT = Path(__file__).resolve().parents[2]

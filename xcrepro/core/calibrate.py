@@ -88,8 +88,8 @@ class Calibrator:
         return self
 
     def fit_counts(self, scores, n, hits) -> Self:
-        """Learn the map from counts, as :meth:`xcrepro.core.folds.scores.ScorePool.runs` gives them: the same, to the last bit,
-        as :meth:`fit` on the pairs one by one.
+        """Learn the map from counts, as :meth:`xcrepro.core.accumulators.scores.ScorePool.runs` gives them: the same, to the
+        last bit, as :meth:`fit` on the pairs one by one.
 
         Parameters
         ----------

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from xcrepro.core import served, threads
+from xcrepro.core import plugins, threads
 from xcrepro.core.arguments import check_places, check_rows, cut_offs, label_values, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.kernels import decide as kernel
@@ -923,4 +923,4 @@ def _order(order, n: int) -> np.ndarray:
 
 
 def __getattr__(name: str):
-    return served.find(__name__, name)
+    return plugins.find(__name__, name)

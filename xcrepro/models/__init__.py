@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from xcrepro.core import served
+from xcrepro.core import plugins
 
 if TYPE_CHECKING:
     from xcrepro.models.base import Model as Model
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from xcrepro.models.plt import PLT as PLT
     from xcrepro.models.popularity import Popularity as Popularity
 
-served.serve("xcrepro.core.data", "xcrepro.models.twin")
+plugins.serve("xcrepro.core.data", "xcrepro.models.twin")
 
 # class -> the module of this package that holds it
 CLASSES = {

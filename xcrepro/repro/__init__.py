@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import importlib
 
-from xcrepro.core import served
+from xcrepro.core import plugins
 
-served.serve("xcrepro.core.data", "xcrepro.repro.inputs.download")
+plugins.serve("xcrepro.core.data", "xcrepro.repro.inputs.download")
 
-_WHERE = {"Item": "xcrepro.repro.items", "item": "xcrepro.repro.items"}
+_WHERE = {"Item": "xcrepro.repro.engine.items", "item": "xcrepro.repro.engine.items"}
 
 
 def __getattr__(name: str):

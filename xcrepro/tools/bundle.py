@@ -23,7 +23,7 @@ from xcrepro.core.data import load, registry
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import DataError, DataMissing, XCError
 from xcrepro.core.version import __version__
-from xcrepro.repro import certificate, closure, manifest, recorded, recording, same, stamps
+from xcrepro.repro.engine import certificate, closure, compare_outputs, manifest, recorded, recording, stamps
 from xcrepro.repro.inputs import download, fingerprints
 
 ABOUT = "bundle.json"
@@ -219,7 +219,7 @@ def _of_code(bundle: Bundle, root: Path) -> list[str]:
     found = (
         [] if about["kit"] == __version__ else [f"made with version {about['kit']} of the kit; here is {__version__}"]
     )
-    for name in same.PINNED:
+    for name in compare_outputs.PINNED:
         if (its := about["versions"].get(name)) != here.get(name):
             found.append(f"made with {name} {its}; here is {here.get(name)}")
     for item in bundle.records:

@@ -19,11 +19,11 @@ from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 from xcrepro.core import arithmetic, kernels
+from xcrepro.core.accumulators.block import Block
+from xcrepro.core.accumulators.labels import LabelCounts
+from xcrepro.core.accumulators.sums import ExactSums
 from xcrepro.core.data.read import read_labels, read_sparse
 from xcrepro.core.errors import XCError
-from xcrepro.core.folds.block import Block
-from xcrepro.core.folds.labels import LabelCounts
-from xcrepro.core.folds.sums import ExactSums
 from xcrepro.core.kernels import elementary, interpreted
 from xcrepro.core.metrics import registry
 

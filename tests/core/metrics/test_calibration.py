@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests import naive
 from tests.refused import refused
+from xcrepro.core.accumulators.pairs import SCORE_OF_HITS, PairSums
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.pairs import SCORE_OF_HITS, PairSums
 from xcrepro.core.metrics import calibration as cal
 from xcrepro.core.metrics import registry
 from xcrepro.core.predictions import read_calibration_npz

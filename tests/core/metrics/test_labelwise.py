@@ -207,8 +207,8 @@ def test_the_labels_hit_are_all_that_metrics_need():
 
 
 def test_labels_with_very_many_hits_need_no_table_up_to_there():
-    from xcrepro.core.folds.block import Block
-    from xcrepro.core.folds.labels import LabelCounts
+    from xcrepro.core.accumulators.block import Block
+    from xcrepro.core.accumulators.labels import LabelCounts
 
     once = Block(TRUTH, TOP, 3)
     few = LabelCounts(4, (1, 3)).add(once, np.array([3, 1]))

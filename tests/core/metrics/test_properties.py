@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 
 import xcrepro as xc
 from tests import naive
+from xcrepro.core.accumulators.ties import IN_ORDER
 from xcrepro.core.data.registry import BINS
-from xcrepro.core.folds.ties import IN_ORDER
 from xcrepro.core.metrics import registry
 
 MEMBERS = [*registry.FAMILIES, "macro-F0.5", "alpha-coverage (0)", "alpha-coverage (1)", "n'-coverage (1)"]

@@ -15,9 +15,9 @@ from sklearn.metrics import coverage_error, label_ranking_average_precision_scor
 
 import xcrepro as xc
 from tests import naive
+from xcrepro.core.accumulators.block import Block
+from xcrepro.core.accumulators.rows import RowSums
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import Block
-from xcrepro.core.folds.rows import RowSums
 from xcrepro.core.kernels import ranking as kernel
 from xcrepro.core.metrics import registry
 from xcrepro.core.truth import as_truth

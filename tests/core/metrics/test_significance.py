@@ -16,8 +16,8 @@ import xcrepro as xc
 from benchmarks import intervals
 from tests import naive
 from xcrepro.core import arithmetic
+from xcrepro.core.accumulators.rows import poisson_weights
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.rows import poisson_weights
 from xcrepro.core.kernels import resample as kernel
 from xcrepro.core.metrics import registry, replicates, significance
 from xcrepro.core.truth import as_truth

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 import xcrepro as xc
 from tests.core.metrics.test_properties import EVERYTHING, N_LABELS, bits, empty, rows
 from tests.refused import damaged, refused
+from xcrepro.core.accumulators.rows import poisson_weights
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.folds.rows import poisson_weights
-from xcrepro.core.metrics import registry, sealed, state
+from xcrepro.core.metrics import registry, serialization, state
 
 
 def test_it_is_what_evaluate_and_calibration_table_give():
@@ -139,7 +139,7 @@ def test_another_number_of_labels_or_version_is_refused(monkeypatch, tmp_path):
     with pytest.raises(ArgumentError, match="a State"):
         one.merge({})
     one.save(tmp_path / "a.npz")
-    monkeypatch.setattr("xcrepro.core.metrics.sealed.__version__", "9.9")
+    monkeypatch.setattr("xcrepro.core.metrics.serialization.__version__", "9.9")
     with pytest.raises(DataError, match=r"of version 9\.9"):
         xc.State.load(tmp_path / "a.npz")
 
@@ -246,7 +246,7 @@ def saved(path, **how) -> dict:
 
 def resealed(arrays: dict) -> dict:
     """What another hand would write: the digest is that of the changed arrays."""
-    return sealed.sealed(json.loads(arrays["header"].tobytes()), arrays)
+    return serialization.sealed(json.loads(arrays["header"].tobytes()), arrays)
 
 
 @pytest.mark.parametrize("compress", [False, True])
@@ -292,7 +292,7 @@ def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
     xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).update(Y, top, 0).save(tmp_path / "a.npz")
     arrays = stored(tmp_path / "a.npz")
     header = json.loads(arrays["header"].tobytes()) | {name: value}
-    np.savez(tmp_path / "a.npz", **sealed.sealed(header, arrays))
+    np.savez(tmp_path / "a.npz", **serialization.sealed(header, arrays))
     with damaged("a.npz", match="cannot be"):
         xc.State.load(tmp_path / "a.npz")
 

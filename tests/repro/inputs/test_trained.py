@@ -20,7 +20,7 @@ from xcrepro import models
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
 from xcrepro.models import PLT, DiSMEC, FastXML, LabelAttention, NeuralOneVsAll, PfastreXML, Popularity, base
-from xcrepro.repro import closure
+from xcrepro.repro.engine import closure
 from xcrepro.repro.inputs import trained
 
 

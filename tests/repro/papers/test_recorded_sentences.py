@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from xcrepro.repro import manifest, notebooks
+from xcrepro.repro.engine import manifest, notebooks
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -17,9 +17,9 @@ import pytest
 import xcrepro as xc
 from tests.refused import damaged, refused
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.repro import manifest
+from xcrepro.repro.engine import manifest
 from xcrepro.repro.published import evidence as evidence_of
-from xcrepro.repro.published import record
+from xcrepro.repro.published import printed_tables
 from xcrepro.repro.published.claims import CHECKS, RESTS, known, read_claims
 
 TREES = "t3-psp-pfastxml-fastxml"
@@ -66,7 +66,7 @@ def test_every_claim_has_a_cell_or_a_reason(root):
 
 def test_metrics_and_methods_of_the_claims_are_known(jain16):
     """An order is of two methods that the document prints, by a metric of the registry, so that print can be shown."""
-    printed = set(record.find(source="jain16")["method"])
+    printed = set(printed_tables.find(source="jain16")["method"])
     for claim in jain16.table.query("kind == 'order'").itertuples():
         assert {claim.left, claim.right} <= printed, claim.id
         assert claim.metric in xc.metrics.METRICS, claim.id
@@ -74,7 +74,7 @@ def test_metrics_and_methods_of_the_claims_are_known(jain16):
 
 def test_tables_3_and_4_have_their_claims(jain16):
     """Whatever pair the sentences on the tables name: for each printed method one order under PfastreXML."""
-    methods = set(record.find(source="jain16:table3a")["method"]) - {"PfastreXML"}
+    methods = set(printed_tables.find(source="jain16:table3a")["method"]) - {"PfastreXML"}
     orders = jain16.table.query("kind == 'order' and metric == 'PSP' and left == 'PfastreXML'")
     assert set(orders["right"]) == methods
 

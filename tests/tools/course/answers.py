@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import xcrepro as xc
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import lessons
 from xcrepro.tools.course.lessons import Lesson
 

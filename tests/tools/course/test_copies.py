@@ -16,7 +16,7 @@ from tests.refused import damaged
 from tests.tools.course import secrets
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, XCError
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import copies, lessons, slides
 
 nbgrader = pytest.mark.skipif(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tools.course.answers import with_body
 from tests.tools.course.wrong_programs import WRONG
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import copies
 
 # Looked for and not imported: that takes seconds, in each process that collects the tests.

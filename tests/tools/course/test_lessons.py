@@ -12,7 +12,7 @@ import xcrepro as xc
 from tests.tools.course import secrets
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, DataMissing
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import lessons
 
 

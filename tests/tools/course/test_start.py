@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 
 transform = pytest.importorskip("IPython.core.inputtransformer2", reason="IPython reads cells with %pip")
 

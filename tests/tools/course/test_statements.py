@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import xcrepro as xc
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import board
 
 

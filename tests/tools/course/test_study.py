@@ -17,7 +17,7 @@ from tests.tools.course import answers, secrets
 from tests.tools.course.wrong_programs import WRONG
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import copies, lessons, study
 
 

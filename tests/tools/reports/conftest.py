@@ -80,7 +80,7 @@ def here(monkeypatch) -> None:
 @pytest.fixture
 def no_figures(here, monkeypatch) -> None:
     """Where a test is about something else: to draw takes longest. What is drawn is held to its table all the same."""
-    from xcrepro.repro import figures
+    from xcrepro.repro.drawing import figures
 
     def held(fig, table, **_) -> dict[str, bytes]:
         figures.held(fig, table)

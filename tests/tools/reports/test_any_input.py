@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, random, save_npz
 import xcrepro as xc
 from tests import naive
 from tests.tools.reports.test_report import Page
-from xcrepro.repro import compare
+from xcrepro.repro.engine import rounding
 from xcrepro.tools.reports import compute, sentences
 from xcrepro.tools.reports import report as reports
 
@@ -203,11 +203,11 @@ def test_a_folder_that_is_refused_is_refused_before_the_work(monkeypatch, no_fig
 
 def test_a_difference_by_hand_ends_the_committed_run_alone(capsys):
     from xcrepro import repro
-    from xcrepro.repro import manifest, notebooks
+    from xcrepro.repro.engine import manifest, notebooks
 
     entry = manifest.load()["kit/your_predictions"]
     committed = notebooks.parameters(entry.notebook)
-    with pytest.raises(compare.Disagreement):
+    with pytest.raises(rounding.Disagreement):
         repro.item("kit/your_predictions", committed).equal("x", by_hand=1.0, call=2.0)
     repro.item("kit/your_predictions", committed | {"seed": 3}).equal("x", by_hand=1.0, call=2.0)
     assert "by hand 1, call 2" in capsys.readouterr().out

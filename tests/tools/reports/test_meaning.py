@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
-from xcrepro.repro import figures, looks
+from xcrepro.repro.drawing import figures, looks
 from xcrepro.tools.reports import compute, sentences
 from xcrepro.tools.reports import figures as drawing
 from xcrepro.tools.reports.given import collect

@@ -18,7 +18,7 @@ import xcrepro as xc
 from tests.refused import refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.repro import latex
+from xcrepro.repro.drawing import latex
 from xcrepro.tools.reports import html, sentences
 from xcrepro.tools.reports import report as reports
 from xcrepro.tools.reports.given import collect

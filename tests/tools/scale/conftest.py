@@ -45,7 +45,7 @@ def paths(data, tmp_path):
 @pytest.fixture(scope="session")
 def client():
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
-    from xcrepro.repro import cluster
+    from xcrepro.repro.engine import cluster
 
     with cluster.connected(workers=2) as found:
         yield found

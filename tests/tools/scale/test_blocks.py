@@ -15,8 +15,8 @@ from scipy import sparse
 import xcrepro as xc
 from tests.tools.scale.conftest import N_LABELS, make
 from xcrepro.__main__ import main
+from xcrepro.core.accumulators.rows import poisson_weights
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.folds.rows import poisson_weights
 from xcrepro.tools.scale import BlocksFailed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from xcrepro.core import served
+from xcrepro.core import plugins
 
 if TYPE_CHECKING:
     from xcrepro.core.data import dataset as dataset
@@ -41,8 +41,8 @@ def __getattr__(name: str):
         return getattr(importlib.import_module(_WHERE[name]), name)
     if name in _MODULES:
         return importlib.import_module(f"xcrepro.core.data.{name}")
-    return served.find(__name__, name)
+    return plugins.find(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE, *_MODULES, *served.names(__name__)})
+    return sorted({*globals(), *_WHERE, *_MODULES, *plugins.names(__name__)})

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from xcrepro.core import extras, paths, served
+from xcrepro.core import extras, paths, plugins
 from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset, Split
@@ -179,7 +179,7 @@ def load(
     folder = Path(path).expanduser() if path is not None else available_folder(entry)
     if folder is None:
         folder = cache_folder(entry)
-        download = served.find("xcrepro.core.data", "download")
+        download = plugins.find("xcrepro.core.data", "download")
         train, test, differences = download.into_cache(entry, number, source, progress=progress)
     else:
         train, test = read_folder(folder, find_named(entry, folder, archived=path is None), number)
@@ -211,7 +211,7 @@ def _synthetic(name: str, given: dict, A: float | None, B: float | None) -> Data
             raise ArgumentError(
                 argument, "must be left out for synthetic data", value, f"real data are called {name!r}"
             )
-    ds = served.find("xcrepro.core.data", "twin").twin(name)
+    ds = plugins.find("xcrepro.core.data", "twin").twin(name)
     return dataclasses.replace(ds, A=ds.A if A is None else A, B=ds.B if B is None else B)
 
 

@@ -1,6 +1,6 @@
 """The public, checked layer over the kernels. ``xc.metrics.precision(Y, top, ks=(1, 3, 5))`` and its like."""
 
-from xcrepro.core import served
+from xcrepro.core import plugins
 from xcrepro.core.metrics.calibration import (
     BrierParts,
     CorrectedECE,
@@ -124,8 +124,8 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    return served.find(__name__, name)
+    return plugins.find(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *served.names(__name__)})
+    return sorted({*globals(), *plugins.names(__name__)})

@@ -32,12 +32,12 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import distributions, threads
+from xcrepro.core.accumulators.block import KS, Block
+from xcrepro.core.accumulators.pairs import BINS, CAP, CLOSED, MAX_BINS, Pairs, PairSums, bin_edges
+from xcrepro.core.accumulators.scores import ScorePool, check_scores
+from xcrepro.core.accumulators.sums import ratio
 from xcrepro.core.arguments import one_of, real_number, some_of, whole_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS, Block
-from xcrepro.core.folds.pairs import BINS, CAP, CLOSED, MAX_BINS, Pairs, PairSums, bin_edges
-from xcrepro.core.folds.scores import ScorePool, check_scores
-from xcrepro.core.folds.sums import ratio
 from xcrepro.core.kernels import calibration as kernel
 from xcrepro.core.matrices import checked_matrix
 from xcrepro.core.metrics import registry, state

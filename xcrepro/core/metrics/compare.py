@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xcrepro.core import distributions
+from xcrepro.core.accumulators.block import KS
 from xcrepro.core.arguments import one_of, real_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS
 from xcrepro.core.metrics import ranking
 from xcrepro.core.metrics.replicates import Options, Replicates, has_predictions, models_of
 from xcrepro.core.metrics.significance import holm

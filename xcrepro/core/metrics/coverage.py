@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from xcrepro.core.accumulators.block import KS, blocks
+from xcrepro.core.accumulators.labels import HitLabels
+from xcrepro.core.accumulators.sums import ExactSums
 from xcrepro.core.arguments import check_rows, cut_offs, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS, blocks
-from xcrepro.core.folds.labels import HitLabels
-from xcrepro.core.folds.sums import ExactSums
 from xcrepro.core.kernels import labelwise as kernel
 from xcrepro.core.matrices import checked_matrix
 from xcrepro.core.metrics import labelwise, state

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from xcrepro.core.accumulators.block import KS
 from xcrepro.core.arguments import one_of, real_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS
 from xcrepro.core.metrics import ranking, registry, replicates, state
 from xcrepro.core.predictions import TopK
 

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import arithmetic, distributions
+from xcrepro.core.accumulators.labels import HitLabels
+from xcrepro.core.accumulators.pairs import COUNT, HITS, SCORE, SQUARE, Pairs
+from xcrepro.core.accumulators.scores import gap_error
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.labels import HitLabels
-from xcrepro.core.folds.pairs import COUNT, HITS, SCORE, SQUARE, Pairs
-from xcrepro.core.folds.scores import gap_error
 from xcrepro.core.kernels import labelwise as label_kernel
 from xcrepro.core.truth import Truth
 
@@ -90,12 +90,14 @@ def decomposition(pairs: Pairs) -> BrierParts:
 
 
 def binned_error(table: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
-    """See :func:`xcrepro.metrics.ece`; of ``table``, that of :class:`~xcrepro.core.folds.pairs.Pairs`, COUNT, HITS, SCORE."""
+    """See :func:`xcrepro.metrics.ece`; of ``table``, that of :class:`~xcrepro.core.accumulators.pairs.Pairs`, COUNT, HITS,
+    SCORE."""
     return gap_error(table[COUNT], table[HITS], table[SCORE], norm, half, debias)
 
 
 def floor_of(table: np.ndarray) -> float:
-    """The floor of :func:`xcrepro.metrics.corrected_ece`; ``table`` is that of :class:`xcrepro.core.folds.pairs.Pairs`."""
+    """The floor of :func:`xcrepro.metrics.corrected_ece`; ``table`` is that of
+    :class:`xcrepro.core.accumulators.pairs.Pairs`."""
     noise = np.sqrt(np.maximum(table[SCORE] - table[SQUARE], 0.0))  # n_b times the standard deviation of the bin's gap
     return float(np.sqrt(2.0 / np.pi) * noise.sum() / table[COUNT].sum())
 

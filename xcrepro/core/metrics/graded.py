@@ -6,10 +6,10 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import arithmetic, threads
+from xcrepro.core.accumulators.block import Block, given_pairs
+from xcrepro.core.accumulators.sums import ExactSums
 from xcrepro.core.arguments import check_rows, cut_offs, one_of
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import Block, given_pairs
-from xcrepro.core.folds.sums import ExactSums
 from xcrepro.core.kernels import sets
 from xcrepro.core.matrices import checked_matrix
 from xcrepro.core.tensors import labels_as_matrix

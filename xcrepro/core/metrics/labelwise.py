@@ -2,8 +2,8 @@
 
 For each label and each k three whole numbers say everything: ``tp``, the rows whose top k hold the label rightly,
 ``predicted``, those whose top k hold it at all, and ``true``, those it is relevant to. One pass over the places counts them
-for all ks at once (:class:`xcrepro.core.folds.labels.LabelCounts`), and the labels without a hit add 0 to every metric here:
-the formulas take :class:`xcrepro.core.folds.labels.HitLabels`. :func:`confusion` gives the counts of all labels, a
+for all ks at once (:class:`xcrepro.core.accumulators.labels.LabelCounts`), and the labels without a hit add 0 to every metric
+here: the formulas take :class:`xcrepro.core.accumulators.labels.HitLabels`. :func:`confusion` gives the counts of all labels, a
 :class:`Counts`.
 
 Common to all metrics here and in :mod:`xcrepro.core.metrics.coverage`:
@@ -32,11 +32,11 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import arithmetic, distributions
+from xcrepro.core.accumulators.block import KS, blocks
+from xcrepro.core.accumulators.labels import HitLabels, LabelCounts, pick_ks
+from xcrepro.core.accumulators.sums import ratio
 from xcrepro.core.arguments import check_rows, cut_offs, one_of, real_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS, blocks
-from xcrepro.core.folds.labels import HitLabels, LabelCounts, pick_ks
-from xcrepro.core.folds.sums import ratio
 from xcrepro.core.kernels import labelwise as kernel
 from xcrepro.core.predictions import TopK
 

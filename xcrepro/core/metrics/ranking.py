@@ -25,9 +25,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from xcrepro.core.accumulators.block import KS, blocks
 from xcrepro.core.arguments import check_rows, cut_offs, one_of
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS, blocks
 from xcrepro.core.metrics import graded, state
 from xcrepro.core.predictions import TopK
 
@@ -44,7 +44,7 @@ def values(
     Y, top, ks, inverse_propensity
         See the module.
     n_relevant : float array, (n,), optional
-        The complete truth's label counts (:func:`xcrepro.core.folds.rows.check_n_relevant`), where a formula needs them.
+        The complete truth's label counts (:func:`xcrepro.core.accumulators.rows.check_n_relevant`), where a formula needs them.
     beta : float
         Of the F formulas, above 0.
 

@@ -1,8 +1,8 @@
 """The one list of metrics: what ``evaluate``, :class:`xcrepro.State`, the command line, the resampling tests, the audit and the
 documentation know of each.
 
-A metric is a formula over a fold (:mod:`xcrepro.core.folds`). To add one: a column in :mod:`xcrepro.core.kernels.ranking` if
-its row needs a new number, a line here, an oracle and a test.
+A metric is a formula over a fold (:mod:`xcrepro.core.accumulators`). To add one: a column in
+:mod:`xcrepro.core.kernels.ranking` if its row needs a new number, a line here, an oracle and a test.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xcrepro.core import arithmetic
+from xcrepro.core.accumulators.labels import HitLabels
+from xcrepro.core.accumulators.rows import RowSums
+from xcrepro.core.accumulators.sums import ratio
+from xcrepro.core.accumulators.ties import IN_ORDER
 from xcrepro.core.arguments import cut_offs, did_you_mean
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.labels import HitLabels
-from xcrepro.core.folds.rows import RowSums
-from xcrepro.core.folds.sums import ratio
-from xcrepro.core.folds.ties import IN_ORDER
 from xcrepro.core.kernels import labelwise as label_kernel
 from xcrepro.core.kernels import ranking as kernel
 from xcrepro.core.metrics import formulas, labelwise

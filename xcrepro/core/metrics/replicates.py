@@ -19,13 +19,13 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import arithmetic, distributions, threads
+from xcrepro.core.accumulators.block import Block
+from xcrepro.core.accumulators.labels import LabelCounts, PreparedLabels
+from xcrepro.core.accumulators.pairs import BINS, CAP, bin_edges
+from xcrepro.core.accumulators.rows import RowSums
+from xcrepro.core.accumulators.scores import ScorePool, cosine_transform
 from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import Block
-from xcrepro.core.folds.labels import LabelCounts, PreparedLabels
-from xcrepro.core.folds.pairs import BINS, CAP, bin_edges
-from xcrepro.core.folds.rows import RowSums
-from xcrepro.core.folds.scores import ScorePool, cosine_transform
 from xcrepro.core.kernels import resample as kernel
 from xcrepro.core.metrics import labelwise, registry, state
 from xcrepro.core.metrics.labelwise import Counts

@@ -23,9 +23,9 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import distributions
+from xcrepro.core.accumulators.block import KS
 from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.folds.block import KS
 from xcrepro.core.metrics import labelwise, registry
 from xcrepro.core.metrics.replicates import Options, Replicates, System
 from xcrepro.core.predictions import TopK

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from xcrepro.core.accumulators.block import KS, Block, blocks
+from xcrepro.core.accumulators.rows import poisson_weights
 from xcrepro.core.arguments import check_rows, real_number, whole_number
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.folds.block import KS, Block, blocks
-from xcrepro.core.folds.rows import poisson_weights
-from xcrepro.core.metrics import labelwise, sealed, worked_out
-from xcrepro.core.metrics.asked import Asked, Options
+from xcrepro.core.metrics import labelwise, serialization, worked_out
+from xcrepro.core.metrics.requests import Asked, Options
 from xcrepro.core.predictions import TopK
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ class State:
         """
         header = self.fingerprint() | {"rows": self._ranges, "n_rows": self.n_rows}
         given = {name: array for name, array in self._asked.given.items() if array is not None and weights}
-        sealed.write(path, header, given | sealed.of_folds(self._folds), compress)
+        serialization.write(path, header, given | serialization.of_folds(self._folds), compress)
 
     @classmethod
     def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False, like: State | None = None) -> State:
@@ -368,9 +368,9 @@ class State:
             For a file whose content is not what was saved (it has a digest), of another kind, or of another version of the
             kit, and for sums that cannot stand together, such as more hits than places.
         """
-        header, arrays = sealed.read(path)
-        with sealed.no_state(path):
-            sealed.check_samples(header, arrays)
+        header, arrays = serialization.read(path)
+        with serialization.no_state(path):
+            serialization.check_samples(header, arrays)
             others: dict[str, Any] = {} if like is None else like._asked.given
             given: dict[str, Any] = {
                 name: arrays.get(name, others.get(name) if header[name] is not None else None)
@@ -379,7 +379,7 @@ class State:
             options = {name: header[name] for name in Options.__dataclass_fields__}
             state = cls(1, header["metrics"], **given, allow_repeats=allow_repeats, **options)
             if header["n_labels"] is not None:
-                folds = sealed.restored(state._asked.folds, header, arrays)
+                folds = serialization.restored(state._asked.folds, header, arrays)
                 rows = [(int(low), int(high)) for low, high in header["rows"]]
                 n_labels, n_rows = (whole_number(name, header[name]) for name in ("n_labels", "n_rows"))
                 state._take(folds, n_labels, rows, n_rows)

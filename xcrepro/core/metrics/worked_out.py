@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from xcrepro.core.folds.rows import RowSums
-from xcrepro.core.folds.ties import ORDERS, TiedSums
+from xcrepro.core.accumulators.rows import RowSums
+from xcrepro.core.accumulators.ties import ORDERS, TiedSums
 from xcrepro.core.metrics import formulas
-from xcrepro.core.metrics.asked import Asked
+from xcrepro.core.metrics.requests import Asked
 
 Folds = dict[str, Any]
 _SHARES = frozenset(

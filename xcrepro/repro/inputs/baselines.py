@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro import models
-from xcrepro.core import served
+from xcrepro.core import plugins
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.predictions import TopK, read_calibration_npz
@@ -176,7 +176,7 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
     in order. A UserWarning names each sign that they do not belong to these test points
     (:func:`xcrepro.diagnose.check`).
     """
-    truth, formats = as_truth(ds.test.Y), served.find("xcrepro.repro.inputs", "formats")
+    truth, formats = as_truth(ds.test.Y), plugins.find("xcrepro.repro.inputs", "formats")
     return {
         name: _warned(file, _check_shape(file, _read(file, ds, truth, places), truth), ds)
         for name, file in formats.model_files(path).items()
@@ -184,7 +184,7 @@ def saved(path: str, ds: Dataset, places: int = PLACES) -> dict[str, TopK]:
 
 
 def _read(file: Path, ds: Dataset, truth: Truth, places: int) -> TopK:
-    formats = served.find("xcrepro.repro.inputs", "formats")
+    formats = plugins.find("xcrepro.repro.inputs", "formats")
     format = formats.detect(file)
     if format.name == "calibration":
         return _read_calibration(file, truth)
@@ -213,7 +213,7 @@ def _check_shape(file: Path, top: TopK, truth: Truth) -> TopK:
 
 def _warned(file: Path, top: TopK, ds: Dataset) -> TopK:
     """Say what does not fit; a bad model is no error, so nothing is refused."""
-    diagnose = served.find("xcrepro.repro.inputs", "diagnose")
+    diagnose = plugins.find("xcrepro.repro.inputs", "diagnose")
     for finding in diagnose.check(ds.test.Y, top, Y_train=ds.train.Y):
         warnings.warn(f"{file.name}: {finding}", stacklevel=4)
     return top

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from xcrepro.core import calibrate, served
+from xcrepro.core import calibrate, plugins
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.metrics import calibration, compare
 from xcrepro.core.metrics.calibration import is_probability
@@ -108,7 +108,7 @@ def describe_scores(tops: Tops, given: str = "") -> str:
 
 
 def _files(given: str) -> set[str]:
-    return set(served.find("xcrepro.repro.inputs", "formats").model_files(given)) if given else set()
+    return set(plugins.find("xcrepro.repro.inputs", "formats").model_files(given)) if given else set()
 
 
 def _near_probability(top: TopK) -> bool:

@@ -19,7 +19,7 @@ from xcrepro.core.data.load import home_of, load, require
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.models.twin import Twin, twin
 from xcrepro.repro.inputs import fingerprints
-from xcrepro.repro.published import doubted, record
+from xcrepro.repro.published import doubted, printed_tables
 
 _VERSION = " as "
 """Between a dataset's name and the table that prints its version."""
@@ -129,16 +129,16 @@ def printed_rows(ds: Dataset) -> pd.DataFrame:
     entry = ds.entry or registry.find(registry_name(ds))
     file = entry.folder / "printed.csv" if name and entry.folder else None
     if file and file.is_file():
-        rows = record.read_printed(file)
+        rows = printed_tables.read_printed(file)
         other = [i for i, text in enumerate(rows["dataset"]) if not entry.is_called(text)]
         if other:
             found = repr(rows["dataset"][other[0]])
             raise DataError(file, f"dataset {found}", f"{entry.name!r}, whose folder this is", line=other[0] + 2)
         return rows
     source = f"xcrepo:{name}"
-    if source in record.sources():
-        return record.table(source)
-    return pd.DataFrame(columns=record.COLUMNS)
+    if source in printed_tables.sources():
+        return printed_tables.table(source)
+    return pd.DataFrame(columns=printed_tables.COLUMNS)
 
 
 def printed_table(ds: Dataset) -> pd.DataFrame:

@@ -1,9 +1,9 @@
 """Fitted models and their predictions, kept in the cache so that all notebooks share one training.
 
 A training is known by all that decides its outcome: the model's class and parameters, the training data's content, the
-code that it runs through (:mod:`xcrepro.repro.closure`), and the versions of the libraries that train. Predictions that the
-repository has (:mod:`xcrepro.repro.inputs.stored`) are read there, others in the cache. What is in neither is trained and kept
-in the cache, whole or not at all, while other processes that want the same one wait for it.
+code that it runs through (:mod:`xcrepro.repro.engine.closure`), and the versions of the libraries that train. Predictions
+that the repository has (:mod:`xcrepro.repro.inputs.stored`) are read there, others in the cache. What is in neither is
+trained and kept in the cache, whole or not at all, while other processes that want the same one wait for it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.models import base
 from xcrepro.models.base import Model
-from xcrepro.repro import closure, record
+from xcrepro.repro.engine import closure, run_log
 from xcrepro.repro.inputs import stored
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
@@ -111,7 +111,7 @@ class Training:
     def _used(self, fresh: bool) -> None:
         """Note for the runner that this training was read, or made just now, and how long it took then."""
         seconds = round(self.about().get("train seconds", 0.0), 2)
-        record.note("training", json.dumps([self.folder.name, repr(self.prototype), seconds, fresh]))
+        run_log.note("training", json.dumps([self.folder.name, repr(self.prototype), seconds, fresh]))
 
     def _described(self) -> dict:
         """What the index of stored predictions says of it."""

@@ -6,10 +6,10 @@ definition that a number is of. ``claims`` gives what a document says in words, 
 """
 
 # At once, not when first used: otherwise the module ``audit`` would take the place of the function.
-from xcrepro.core import served
+from xcrepro.core import plugins
 from xcrepro.repro.published.audit import audit, doubted, shared
 from xcrepro.repro.published.claims import Claims, claims
-from xcrepro.repro.published.record import (
+from xcrepro.repro.published.printed_tables import (
     about,
     find,
     formulas,
@@ -44,8 +44,8 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    return served.find(__name__, name)
+    return plugins.find(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *served.names(__name__)})
+    return sorted({*globals(), *plugins.names(__name__)})

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xcrepro.core.data import registry
-from xcrepro.repro.published import checks, record
+from xcrepro.repro.published import checks, printed_tables
 from xcrepro.repro.published.checks import IDENTITIES, TINY, Cell, Fault, Row, column, span
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def audit(record: pd.DataFrame | None = None) -> pd.DataFrame:
     import pandas as pd
 
     if record is None:
-        from xcrepro.repro.published.record import find
+        from xcrepro.repro.published.printed_tables import find
 
         record = find()
     book = Book(record)
@@ -156,7 +156,7 @@ def doubted(rows: pd.DataFrame) -> pd.Series:
     """
     import pandas as pd
 
-    from xcrepro.repro.published.record import find
+    from xcrepro.repro.published.printed_tables import find
 
     known = [name for name in dict.fromkeys(rows["dataset"]) if name]
     found = audit(find(dataset=known)) if known else audit(rows)
@@ -203,7 +203,7 @@ def shared(record: pd.DataFrame | None = None) -> pd.DataFrame:
     import pandas as pd
 
     if record is None:
-        from xcrepro.repro.published.record import find
+        from xcrepro.repro.published.printed_tables import find
 
         record = find()
     found = audit(record)
@@ -293,7 +293,9 @@ class Book:
         self.statistics: dict[tuple[str, str], dict[str, Cell]] = defaultdict(dict)
         self.clashes: list[tuple[Line, tuple[str, int], Cell]] = []
         columns = ["source", "row", "dataset", "method", "variant", "metric", "k", "printed"]
-        printed = record.loc[record["printed"] != "", columns].assign(k=lambda rows: rows["k"].fillna(0).astype(int))
+        printed = record.loc[printed_tables["printed"] != "", columns].assign(
+            k=lambda rows: rows["k"].fillna(0).astype(int)
+        )
         texts = printed.drop(columns="row").assign(k=printed["k"].astype(str).replace("0", ""))
         self.printed = set(texts.itertuples(index=False, name=None))
         for source, number, dataset, method, variant, metric, k, text in printed.itertuples(index=False, name=None):
@@ -973,10 +975,11 @@ def same_precision(book: Book) -> Iterator[Finding]:
 def _kept() -> list[tuple[Finding, set[tuple[str, ...]]]]:
     """The findings of ``data/published/findings.csv``, each with the printed cells that it rests on."""
     cells = defaultdict(set)
-    for number, *cell in record.kept("findings_rest_on").itertuples(index=False, name=None):
+    for number, *cell in printed_tables.kept("findings_rest_on").itertuples(index=False, name=None):
         cells[number].add(tuple(cell))
     return [
-        (Finding(*row), cells[number]) for number, *row in record.kept("findings").itertuples(index=False, name=None)
+        (Finding(*row), cells[number])
+        for number, *row in printed_tables.kept("findings").itertuples(index=False, name=None)
     ]
 
 

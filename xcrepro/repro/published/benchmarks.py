@@ -9,7 +9,7 @@ import pandas as pd
 
 from xcrepro.core.data import registry
 from xcrepro.core.errors import ArgumentError
-from xcrepro.repro.published import leads, record
+from xcrepro.repro.published import printed_tables, significance_from_print
 from xcrepro.repro.published.audit import doubted
 
 RANKING = [f"{metric}@{k}" for metric in ("P", "N", "PSP", "PSN") for k in (1, 3, 5)]
@@ -24,8 +24,8 @@ _REFERENCED |= {"Slice+FastText": "[41]", "WSABIE": "[11]"}
 
 def sources() -> list[str]:
     """The ids of the page's 21 benchmark tables, in the page's order."""
-    ids = (source for source in record.sources() if source.startswith("xcrepo:"))
-    return [source for source in ids if "P" in set(record.table(source)["metric"])]
+    ids = (source for source in printed_tables.sources() if source.startswith("xcrepo:"))
+    return [source for source in ids if "P" in set(printed_tables.table(source)["metric"])]
 
 
 def board(dataset: str = "") -> pd.DataFrame:
@@ -46,9 +46,9 @@ def board(dataset: str = "") -> pd.DataFrame:
 @functools.cache
 def _read(source: str) -> pd.DataFrame:
     wanted = [source] if source else sources()
-    rows = pd.concat([record.wide(one).reset_index() for one in wanted], ignore_index=True)
+    rows = pd.concat([printed_tables.wide(one).reset_index() for one in wanted], ignore_index=True)
     rows = rows.rename(columns={"variant": "mark", **COSTS})[["dataset", "method", "mark", *COLUMNS]]
-    printed = pd.concat([record.table(one) for one in wanted], ignore_index=True)
+    printed = pd.concat([printed_tables.table(one) for one in wanted], ignore_index=True)
     doubts: dict[tuple, list[str]] = {}
     for one in printed[doubted(printed) != ""].itertuples():
         column = COSTS.get(one.metric) or f"{one.metric}@{one.k}"
@@ -72,11 +72,12 @@ def leaders(metric: str = "P@1") -> pd.DataFrame:
     """The best method of each table by P or PSP at 1, 3 or 5, and whether its lead is certain from the two printed numbers.
 
     One row per table, numbers in doubt left out: dataset, methods (that print the metric), best, mark, value, next,
-    ahead (points) and lead (``"certain"``, ``"open"`` or ``"no lead"``, see :mod:`xcrepro.repro.published.leads`).
+    ahead (points) and lead (``"certain"``, ``"open"`` or ``"no lead"``, see
+    :mod:`xcrepro.repro.published.significance_from_print`).
     """
     name, _, k = metric.partition("@")
-    verdicts = {(one.dataset, one.method, one.next): one.verdict for one in leads.leads(name, int(k)).itertuples()}
-    rows = []
+    verdicts = {(one.dataset, one.method, one.next): one.verdict for one in significance_from_print.leads(name,
+    int(k)).itertuples()} rows = []
     for dataset, part in sure(metric).groupby("dataset", sort=False):
         best, other = part.sort_values(metric, ascending=False, kind="stable")[["method", "mark", metric]].to_numpy()[
             :2
@@ -94,7 +95,7 @@ def unbeaten(value, cost) -> np.ndarray:
 
 def years() -> dict[str, int]:
     """When the methods of the tables came out, from the page's code list, else from its references; others are left out."""
-    cited = record.references().set_index("ref")["year"]
+    cited = printed_tables.references().set_index("ref")["year"]
     known = {method: cited[ref] for method, ref in _REFERENCED.items()}
-    known |= dict(record.methods()[["method", "year"]].dropna().to_numpy())
+    known |= dict(printed_tables.methods()[["method", "year"]].dropna().to_numpy())
     return {name: int(known[name]) for name in sorted(set(board()["method"])) if name in known}

@@ -17,7 +17,7 @@ from xcrepro.core import paths
 from xcrepro.core.arguments import did_you_mean, one_of, real_number, some_of
 from xcrepro.core.data import registry
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.repro.published import record
+from xcrepro.repro.published import printed_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +107,7 @@ def _read(paper: str) -> Claims:
 def read_claims(path: str | Path) -> Claims:
     """The claims of a file with :data:`COLUMNS`, whose name is the document's; DataError names the line that breaks a rule."""
     path = Path(path)
-    return Claims(path.stem, _checked(record.text_table(path, "claims"), path))
+    return Claims(path.stem, _checked(printed_tables.text_table(path, "claims"), path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,7 +355,7 @@ def _checked(text: pd.DataFrame, path: Path) -> pd.DataFrame:
 @functools.cache
 def _datasets() -> tuple[str, ...]:
     """The names of the catalogue, and those that a document prints of datasets that are in none."""
-    printed = [name for name in record.find()["dataset"].unique() if name]
+    printed = [name for name in printed_tables.find()["dataset"].unique() if name]
     return tuple(dict.fromkeys([*(registry.get(name).printed_name for name in registry.names()), *printed]))
 
 
@@ -630,7 +630,7 @@ def _printed(paper: str, claim) -> str:
     names = METRICS[claim.metric].printed_as if claim.metric in METRICS else ()
     if not names or not claim.right or claim.direction == "within":  # print has no interval to lie inside a margin
         return ""
-    printed = record.find(source=paper)
+    printed = printed_tables.find(source=paper)
     ks = [int(k) for k in claim.k.split(";") if k]
     here = printed["metric"].isin(names) & printed["method"].isin((claim.left, claim.right)) & printed["k"].isin(ks)
     here &= (printed["variant"] == "") & (printed["dataset"].isin(claim.datasets.split(";")) | (claim.datasets == ""))

@@ -11,12 +11,12 @@ import pandas as pd
 from xcrepro.core import paths
 from xcrepro.core.data import registry
 from xcrepro.models.twin import Twin
-from xcrepro.repro import record, recorded
+from xcrepro.repro.engine import recorded, run_log
 from xcrepro.repro.published.claims import CHECKS, SOURCES, claims, known
 
 if TYPE_CHECKING:
     from xcrepro.core.data.dataset import Dataset
-    from xcrepro.repro.items import Item
+    from xcrepro.repro.engine.items import Item
 
 PART = "evidence"
 """The table of a notebook that holds its evidence: ``figures/<id>-evidence.csv``."""
@@ -73,7 +73,7 @@ def gather(item: Item, *parts: pd.DataFrame) -> pd.DataFrame:
     here = pd.concat([part.astype({"k": object}) if "k" in part else part for part in parts], ignore_index=True)
     item.check(here, PART, quiet=True)
     if item.nothing_of(here):
-        record.note("apart", PART)
+        run_log.note("apart", PART)
     there, sds = (item.recorded(PART, whole=True, sds=one) for one in (False, True))
     return _joined(here, {name: _over_splits(table, sds[name]) for name, table in there.items()})
 

@@ -24,7 +24,7 @@ def add(command) -> None:
 
 def _ls(arguments) -> int:
     from xcrepro.core import paths
-    from xcrepro.repro import cache
+    from xcrepro.repro.engine import cache
 
     keys = {"name": lambda e: e.name, "size": lambda e: -e.size, "used": lambda e: -e.used}
     found = sorted(cache.entries(), key=keys[arguments.sort])
@@ -38,7 +38,7 @@ def _ls(arguments) -> int:
 
 
 def _rm(arguments) -> int:
-    from xcrepro.repro import cache
+    from xcrepro.repro.engine import cache
 
     found = cache.chosen(arguments.names, arguments.older, arguments.all, arguments.above)
     whole = _size(sum(entry.size for entry in found))

@@ -110,7 +110,7 @@ def _convert(arguments) -> int:
 
 def _vectorize(arguments) -> int:
     from xcrepro.core.data.names import read_label_names
-    from xcrepro.tools.vectorize import vectorize
+    from xcrepro.tools.formats.vectorize import vectorize
 
     done = vectorize(
         arguments.source,

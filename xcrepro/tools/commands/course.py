@@ -81,7 +81,7 @@ def _make(arguments) -> int:
 
 
 def _rank(arguments) -> int:
-    from xcrepro.repro import tables
+    from xcrepro.repro.drawing import tables
     from xcrepro.tools.course import board
 
     how = {} if arguments.open else shared.taken(arguments, "excuse")

@@ -63,8 +63,9 @@ def _datasets():
 
 
 def _make_filter(arguments) -> int:
+    from xcrepro.core.data import filters
     from xcrepro.core.data.names import read_label_names
-    from xcrepro.tools import filters, formats
+    from xcrepro.tools import formats
 
     shared.refuse_existing("OUT", arguments.out, arguments.force)
     shape = None if arguments.truth is None else formats.read_truth(arguments.truth).shape

@@ -174,7 +174,7 @@ def _against(arguments) -> int:
     import numpy as np
     import pandas as pd
 
-    from xcrepro.tools.overlap import changed_labels, overlap, rank_biased_overlap
+    from xcrepro.core.metrics.agreement import changed_labels, overlap, rank_biased_overlap
 
     rule, do = "does not go with --against", "that compares predictions with each other, not with a truth"
     shared.refuse(arguments, ("blocks", "per_label", "metrics"), rule, do)
@@ -269,8 +269,8 @@ def _audit(arguments) -> int:
 
 
 def _explain(arguments) -> int:
-    from xcrepro.repro import tables
-    from xcrepro.tools.explain import KS, conclusion, explain
+    from xcrepro.repro.drawing import tables
+    from xcrepro.repro.published.explain import KS, conclusion, explain
 
     given = shared.read(arguments, {"": arguments.predictions}, max(KS))
     truth, top, train = given.truth, given.tops[""], given.train
@@ -287,7 +287,7 @@ def _explain(arguments) -> int:
 
 def _certainty(arguments) -> int:
     from xcrepro.core.data import registry
-    from xcrepro.repro.published import leads
+    from xcrepro.repro.published import significance_from_print
 
     if (arguments.n is None) == (arguments.dataset is None):
         raise ArgumentError("-n and --dataset", "must be one of the two", "both" if arguments.n else "none")
@@ -297,10 +297,10 @@ def _certainty(arguments) -> int:
     if arguments.dataset:
         entry = registry.get(arguments.dataset)
         n = entry.n_test
-        weights = leads.weights_of(entry.name, arguments.k) if arguments.metric == "PSP" else None
+        weights = significance_from_print.weights_of(entry.name, arguments.k) if arguments.metric == "PSP" else None
     one = 1.0 if arguments.fractions else 100.0
     about = {"weights": weights, "alpha": arguments.alpha, "one": one}
-    found = leads.in_order(arguments.printed, n, arguments.metric, arguments.k, **about)
+    found = significance_from_print.in_order(arguments.printed, n, arguments.metric, arguments.k, **about)
     for lead, p in found:
         print(f"{lead}{f' After Holm: at most {p:.2g}.' if len(found) > 1 else ''}")
     if len(found) > 1:

@@ -117,7 +117,7 @@ def _engine(sub) -> None:
 
 
 def _start(arguments) -> int:
-    from xcrepro.repro.start import start
+    from xcrepro.repro.engine.start import start
 
     written = start(arguments.folder)
     notebooks = sum(path.suffix == ".ipynb" for path in written)
@@ -129,7 +129,7 @@ def _start(arguments) -> int:
 
 
 def _list(_) -> int:
-    from xcrepro.repro import manifest
+    from xcrepro.repro.engine import manifest
 
     entries = manifest.load()
     width = max(map(len, entries), default=0)
@@ -148,7 +148,7 @@ def _once(given) -> dict[str, str]:
 
 def _run(arguments) -> int:
     from xcrepro.core import paths
-    from xcrepro.repro import manifest, recording, runner
+    from xcrepro.repro.engine import manifest, recording, runner
 
     parameters = {name: recording.value(text) for name, text in _once(arguments.p).items()}
     if arguments.data is not None and not arguments.record:
@@ -168,7 +168,7 @@ def _run(arguments) -> int:
 
 
 def _reproduce(arguments) -> int:
-    from xcrepro.tools import reproduce
+    from xcrepro.tools.reports import reproduce
 
     given = shared.taken(arguments, "dry", "force", "engine", "scheduler", "jobs", "costs")
     given["keep"] = arguments.record
@@ -176,7 +176,8 @@ def _reproduce(arguments) -> int:
 
 
 def _sweep(arguments) -> int:
-    from xcrepro.repro import recording, sweep, tables
+    from xcrepro.repro.drawing import tables
+    from xcrepro.repro.engine import recording, sweep
 
     done = sweep.sweep(
         arguments.item,
@@ -198,7 +199,7 @@ def _record(arguments, parameters: dict) -> int:
     """On real data: what the parameters say, or with ``--data`` all that the manifest has."""
     from xcrepro.core import paths
     from xcrepro.core.data.load import count_splits
-    from xcrepro.repro import manifest, recording, runner
+    from xcrepro.repro.engine import manifest, recording, runner
     from xcrepro.tools import bundle
 
     entries = manifest.load()
@@ -231,7 +232,7 @@ def _record(arguments, parameters: dict) -> int:
 def _with_folder(parameters: dict, root: Path) -> dict:
     """And the folder in which the real data of the named dataset lie, where none is given."""
     from xcrepro.core.data import load, registry
-    from xcrepro.repro import recorded
+    from xcrepro.repro.engine import recorded
     from xcrepro.repro.inputs import download
 
     name = parameters.get("dataset")
@@ -243,7 +244,7 @@ def _with_folder(parameters: dict, root: Path) -> dict:
 
 
 def _new(arguments) -> int:
-    from xcrepro.repro import scaffold
+    from xcrepro.repro.engine import scaffold
 
     for path in scaffold.new(arguments.item, arguments.title):
         print(f"wrote {path}")
@@ -253,7 +254,7 @@ def _new(arguments) -> int:
 
 def _accept(arguments) -> int:
     from xcrepro.core import paths
-    from xcrepro.repro import runner, tidy
+    from xcrepro.repro.engine import runner, tidy
 
     if arguments.all == bool(arguments.items):
         raise ArgumentError("items", "must be named, or --all", arguments.items or "none", "xcrepro accept ITEM")
@@ -276,7 +277,8 @@ def _accept(arguments) -> int:
 def _table(arguments) -> int:
     from xcrepro.core.arguments import did_you_mean
     from xcrepro.core.paths import committed
-    from xcrepro.repro import manifest, tables
+    from xcrepro.repro.drawing import tables
+    from xcrepro.repro.engine import manifest
 
     path = committed(f"figures/{arguments.table}.csv")
     if not path.is_file():
@@ -292,7 +294,7 @@ def _table(arguments) -> int:
 
 def _certify(arguments) -> int:
     from xcrepro.core import paths
-    from xcrepro.repro import certificate
+    from xcrepro.repro.engine import certificate
 
     made = certificate.make(arguments.items, arguments.jobs, arguments.long)
     print(made.text())
@@ -305,7 +307,7 @@ def _certify(arguments) -> int:
 
 
 def _tidy(arguments) -> int:
-    from xcrepro.repro import tidy
+    from xcrepro.repro.engine import tidy
 
     changed = tidy.tidy(arguments.paths, check=arguments.check)
     for path in changed:

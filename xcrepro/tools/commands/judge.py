@@ -64,7 +64,7 @@ def add(command) -> None:
 
 def _read(arguments) -> tuple:
     """Truth, predictions by model, train counts or None, the strata of rows or None, and all that was read."""
-    from xcrepro.tools import judged
+    from xcrepro.core import judged
 
     found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(*arguments.k, PLACES))
     counts = None if found.train is None else found.train.getnnz(axis=0)
@@ -76,8 +76,8 @@ def _read(arguments) -> tuple:
 
 def _texts(arguments, read):
     """What can be read of each row: the lines of ``--texts``, or what the dataset has."""
+    from xcrepro.core import judged
     from xcrepro.core.data.lines import text_lines
-    from xcrepro.tools import judged
 
     return (
         judged.texts_of(read.dataset) if arguments.texts is None else [text for _, text in text_lines(arguments.texts)]
@@ -85,8 +85,8 @@ def _texts(arguments, read):
 
 
 def _sample(arguments) -> int:
+    from xcrepro.core import judged
     from xcrepro.core.paths import atomic_path
-    from xcrepro.tools import judged
     from xcrepro.tools.formats.csv import without_formulas
 
     if arguments.out.exists() != arguments.add:
@@ -157,7 +157,7 @@ def _proxy(path: Path, read):
 def _estimate(arguments) -> int:
     import warnings
 
-    from xcrepro.tools import judged
+    from xcrepro.core import judged
 
     truth, tops, counts, strata, read = _read(arguments)
     proxy = None if arguments.proxy is None else _proxy(arguments.proxy, read)

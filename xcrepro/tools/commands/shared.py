@@ -21,7 +21,7 @@ class Listing(argparse.Action):
     """Print the table that ``const`` makes and leave, as ``--help`` does."""
 
     def __call__(self, parser, *_) -> None:
-        from xcrepro.repro import tables
+        from xcrepro.repro.drawing import tables
 
         print(tables.show(self.const()))
         parser.exit()
@@ -150,7 +150,7 @@ def refuse_existing(option: str, path: str | os.PathLike, force: bool = False) -
 
 def print_table(table, csv: bool, decimals: int = 2) -> None:
     """As CSV at full precision, or rounded as people read it."""
-    from xcrepro.repro import tables
+    from xcrepro.repro.drawing import tables
 
     print(tables.csv_text(table).rstrip() if csv else tables.show(table, decimals=decimals))
 

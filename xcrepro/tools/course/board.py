@@ -34,6 +34,7 @@ from xcrepro.core.data.names import LabelNames, read_label_names, write_label_na
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.write import write_sparse, write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.judged import lines_of
 from xcrepro.core.metrics.compare import compare
 from xcrepro.core.metrics.evaluate import evaluate
 from xcrepro.core.metrics.registry import METRICS
@@ -41,7 +42,6 @@ from xcrepro.core.predictions import TopK
 from xcrepro.models.twin import twin
 from xcrepro.tools import diagnose, formats
 from xcrepro.tools.formats.csv import without_formulas
-from xcrepro.tools.judged import lines_of
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.grid import Cell, Grid
 

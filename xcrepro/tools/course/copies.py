@@ -15,7 +15,7 @@ from xcrepro.core import extras, paths
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.core.version import __version__
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import lessons, slides, study
 from xcrepro.tools.course.lessons import Lesson
 

@@ -3,7 +3,7 @@
 :func:`sheets` draws test records at random and writes a sheet per student: the record's words or title, and the labels that
 any group's model has among its best, in random order and without saying whose they are or which are recorded. Some records are
 in two sheets. :func:`judge` merges what was filled in. It says how well the judges agree, what P@k is on the judged truth
-(prediction-powered inference, :mod:`xcrepro.tools.judged`), how much of what is right nobody had recorded, and whether the
+(prediction-powered inference, :mod:`xcrepro.core.judged`), how much of what is right nobody had recorded, and whether the
 ranking on the recorded labels holds on the judged ones. No look-up can know that truth.
 """
 
@@ -18,14 +18,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from xcrepro.core import paths, propensity
+from xcrepro.core import judged, paths, propensity
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.load import load
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.metrics.significance import t_reach
 from xcrepro.core.predictions import TopK
-from xcrepro.tools import judged
 from xcrepro.tools.course import board
 from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html
@@ -44,7 +43,7 @@ class Outcome(NamedTuple):
 
     ``ranking`` has student, observed (P@k on the recorded labels), judged with low and high, rank and judged rank.
     ``pairs`` has left, right, observed, judged, low, high and held: "yes", "no" if the judged interval is on the other
-    side, else "cannot tell", or "tie". ``agreement`` is :func:`xcrepro.tools.judged.agreement`'s table. ``numbers`` are
+    side, else "cannot tell", or "tie". ``agreement`` is :func:`xcrepro.core.judged.agreement`'s table. ``numbers`` are
     counts and shares, ``said`` the sentences that the command prints.
     """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, DataMissing
-from xcrepro.repro import manifest, notebooks
+from xcrepro.repro.engine import manifest, notebooks
 
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#\s]+)(#[^)\s]*)?\)")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from xcrepro.core import threads
 from xcrepro.core.errors import DataError
-from xcrepro.repro import notebooks
+from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course.lessons import LINK, Lesson, words_of_picture
 
 _FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "dist/theme/white.css")

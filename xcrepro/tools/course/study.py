@@ -20,7 +20,7 @@ from pathlib import Path
 from xcrepro.core import paths
 from xcrepro.core.arguments import one_of
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.repro import manifest, notebooks
+from xcrepro.repro.engine import manifest, notebooks
 from xcrepro.tools.course import lessons
 
 PROGRESS = "progress.json"

@@ -18,7 +18,7 @@ import pandas as pd
 from xcrepro.core.arguments import cut_offs, real_number, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.core.metrics import registry
-from xcrepro.repro import tables
+from xcrepro.repro.drawing import tables
 from xcrepro.tools import diagnose
 from xcrepro.tools.reports import compute, grid, html
 from xcrepro.tools.reports.report import FILE, FORMAT, Report

@@ -28,14 +28,14 @@ from xcrepro.core.metrics import (
     pairs,
     reliability,
 )
+from xcrepro.core.metrics.agreement import changed_labels, overlap, rank_biased_overlap
+from xcrepro.core.metrics.gaps import label_gaps
 from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.core.metrics.registry import BINNED, METRICS, metric_named, of_bin
 from xcrepro.core.metrics.registry import wanted as metrics_at
 from xcrepro.core.metrics.replicates import Options, Replicates, System, has_predictions
 from xcrepro.core.predictions import TopK
 from xcrepro.tools.diagnose import over_seen
-from xcrepro.tools.gaps import label_gaps
-from xcrepro.tools.overlap import changed_labels, overlap, rank_biased_overlap
 from xcrepro.tools.reports.given import Given, labels_of
 
 LEVEL = 0.05

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from xcrepro.repro import figures, looks
-from xcrepro.repro.looks import Look
+from xcrepro.repro.drawing import figures, looks
+from xcrepro.repro.drawing.looks import Look
 from xcrepro.tools.reports import compute
 
 if TYPE_CHECKING:

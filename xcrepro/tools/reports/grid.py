@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from xcrepro.repro import latex, tables
+from xcrepro.repro.drawing import latex, tables
 from xcrepro.tools.reports import compute, html, sentences
 
 
@@ -125,7 +125,7 @@ def of_pairs(pairs: pd.DataFrame, models: Sequence[str]) -> Grid:
 
 
 def of_table(name: str, caption: str, table: pd.DataFrame, decimals: tables.Decimals = 2, file: str = "") -> Grid:
-    """Any table, rounded as :func:`xcrepro.repro.tables.show` has it."""
+    """Any table, rounded as :func:`xcrepro.repro.drawing.tables.show` has it."""
     shown, flat = tables.show(table, decimals), tables.flat(table)
     numeric = [kind in ("float", "int") for kind in shown.kinds]
     rows = [

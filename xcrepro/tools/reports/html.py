@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from pathlib import Path
 
-from xcrepro.repro import latex
+from xcrepro.repro.drawing import latex
 
 _HERE = Path(__file__).parent
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from xcrepro.core.metrics.registry import METRICS
 from xcrepro.core.version import __version__
-from xcrepro.repro import figures
+from xcrepro.repro.drawing import figures
 from xcrepro.tools import diagnose
 from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html

@@ -294,7 +294,7 @@ def execute(values: Mapping[str, object], home: Path):
     import nbformat
     import yaml
 
-    from xcrepro.repro import children
+    from xcrepro.repro.engine import processes
 
     source, executed, log = home / "source.ipynb", home / "report.ipynb", home / "log"
     committed = paths.committed(NOTEBOOK)
@@ -303,13 +303,13 @@ def execute(values: Mapping[str, object], home: Path):
     arguments = [str(source), str(executed), *quick, "-y", yaml.safe_dump(dict(values))]
     # The project that the notebook belongs to, whatever folder one stands in, and this environment's kernel.
     environment = {**os.environ, "XCREPRO_ROOT": str(committed.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
-    process = children.start_here(arguments, environment, log)
+    process = processes.start_here(arguments, environment, log)
     try:
         import nbconvert  # noqa: F401  it takes seconds, in which the notebook runs
 
         process.wait()
     finally:
-        children.stop([process])
+        processes.stop([process])
     # papermill ends with 1 after any error, also one after which the cells ran on.
     notebook = nbformat.read(executed, 4) if executed.is_file() else None
     if notebook is None or (process.returncode and not _whole(notebook)):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from xcrepro.core.accumulators.rows import check_n_relevant
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.sources import npz_arrays
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.folds.rows import check_n_relevant
 from xcrepro.core.matrices import csr_from_arrays
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK, check_pair, read_calibration_npz, read_saved

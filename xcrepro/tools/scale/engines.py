@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from xcrepro.core.arguments import one_of
 from xcrepro.core.errors import ArgumentError, XCError
-from xcrepro.repro import cluster
+from xcrepro.repro.engine import cluster
 from xcrepro.tools.scale.fold import BlocksFailed, Folding, Part, Source
 
 ENGINES = ("serial", "dask")

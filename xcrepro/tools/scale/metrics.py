@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro.core.folds.block import KS
+from xcrepro.core.accumulators.block import KS
 from xcrepro.core.metrics.state import State
 from xcrepro.tools.scale import engines, fold
 

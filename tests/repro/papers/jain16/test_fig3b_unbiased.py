@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import xcrepro as xc
-from xcrepro.repro import recorded
+from xcrepro.repro.engine import recorded
 from xcrepro.repro.inputs import baselines
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from xcrepro.core import calibrate
-from xcrepro.repro import published, tables
+from xcrepro.repro import published
+from xcrepro.repro.drawing import tables
 from xcrepro.repro.inputs import calibrated
 
 if TYPE_CHECKING:

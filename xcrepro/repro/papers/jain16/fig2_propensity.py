@@ -15,7 +15,7 @@ from xcrepro.core.data import registry
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.truth import as_truth
 from xcrepro.models.twin import Twin
-from xcrepro.repro import figures, looks
+from xcrepro.repro.drawing import figures, looks
 from xcrepro.repro.inputs import parameters
 
 PER_BIN = 20  # labels a bin

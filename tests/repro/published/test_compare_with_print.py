@@ -1,0 +1,162 @@
+"""Printed cells beside a run's: which meet, in which unit, and what is said where nothing does."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from xcrepro.core.data import registry
+from xcrepro.repro.engine import items, manifest
+from xcrepro.repro.published import compare_with_print
+
+
+def run_on(name: str, comparable: bool = True):
+    test = types.SimpleNamespace(Y=np.zeros((2515, 1)))
+    return types.SimpleNamespace(entry=registry.get(name), name=name, title=name, comparable=comparable, test=test)
+
+
+TABLE = pd.DataFrame(
+    [
+        ("FastXML", "P", 1, 64.0, 62.0, 66.0),
+        ("FastXML", "PSP", 5, 58.0, 56.0, 60.0),
+        ("FastXML", "nDCG", 3, 60.0, 50.0, 70.0),
+        ("mine", "P", 1, 70.0, 60.0, 80.0),
+    ],
+    columns=["model", "metric", "k", "value", "low", "high"],
+)
+
+
+def test_each_printed_cell_that_the_run_has_is_beside_it():
+    found = compare_with_print.beside(run_on("bibtex"), TABLE, ["xcrepo"])
+    assert sorted(found["metric"]) == ["N@3", "P@1", "PSP@5"]
+    page = xc.published.wide("xcrepo:Bibtex").groupby("method").first().loc["FastXML"]
+    ours = {"P@1": 64, "N@3": 60, "PSP@5": 58}
+    for one in found.itertuples():
+        assert float(one.printed.rstrip("†")) == page[one.metric]
+        assert float(one.ours) == ours[one.metric]
+        assert float(one.difference) == pytest.approx(float(one.ours) - page[one.metric], abs=0.006)
+    half = dict(zip(found["metric"], found["test points"], strict=True))
+    assert half == {"P@1": "± 2.00", "N@3": "± 10.00", "PSP@5": "± 2.00"}
+
+
+def oracle(name: str, source: str, table: pd.DataFrame) -> dict:
+    """By loops over the record and the table: (method, variant, metric, k) -> printed text, ours."""
+    codes = {
+        "P": "P",
+        "nDCG": "N",
+        "PSP": "PSP",
+        "ECE": "ECE",
+        "coverage (reachable)": "Cov_norm",
+        "coverage (test)": "Cov",
+    }
+    found = {}
+    for line in xc.published.table(source).to_dict("records"):
+        for one in table.to_dict("records"):
+            beta = line["variant"].removeprefix("beta=")
+            called = line["method"]
+            if beta != line["variant"]:
+                called = "COV-PLT" if float(beta) == 0 else f"COVβ={beta}"
+            calibrated = line["variant"].startswith(("isotonic", "platt"))
+            state = line["variant"] if calibrated else "none"
+            if (
+                (line["dataset"] == registry.get(name).printed_name and line["printed"] and line["k"] == one["k"])
+                and codes.get(one["metric"]) == line["metric"]
+                and (called, state) == (one["model"], one.get("state", "none"))
+            ):
+                found[f"{line['method']} {line['variant']}".strip(), f"{line['metric']}@{line['k']}"] = (
+                    line["printed"],
+                    one["value"],
+                )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "models", "metrics", "state"),
+    [
+        ("bibtex", "xcrepo:Bibtex", ["FastXML", "PfastreXML", "SLEEC"], ["P", "nDCG", "PSP"], None),
+        ("eurlex-4k", "jain16:table4a", ["PfastreXML", "FastXML"], ["coverage (reachable)", "P"], None),
+        # Each β is a row of its own, and β = 0 is the rule without one.
+        ("eurlex-4k", "coverage:table2", ["PLT", "COV-PLT", "COVβ=0.25", "COVβ=1"], ["coverage (test)", "P"], None),
+        ("eurlex-4k", "coverage:table3", ["PLT", "COV-PLT", "COVβ=0.5", "COVβ=1"], ["coverage (test)", "PSP"], None),
+        # A calibrated model meets the printed row of its state, and no other.
+        ("eurlex-4k", "calibration:table7", ["DiSMEC", "PLT"], ["ECE"], "isotonic"),
+        ("eurlex-4k", "calibration:table7", ["DiSMEC", "PLT"], ["ECE"], "none"),
+        ("eurlex-4k", "calibration:table6", ["DiSMEC", "PLT"], ["P"], "none"),
+        ("eurlex-4k", "calibration:table6", ["DiSMEC", "PLT"], ["P"], "isotonic-separate"),
+        ("eurlex-4k", "calibration:table5", ["DiSMEC"], ["ECE"], "platt"),
+        # A method that the page has on two kinds of hardware has two rows, and both are beside ours.
+        ("lf-amazontitles-131k", "xcrepo:LF-AmazonTitles-131K", ["DiSMEC", "Parabel", "Bonsai"], ["P", "PSP"], None),
+    ],
+)
+def test_the_same_things_meet_as_by_loops(name, source, models, metrics, state):
+    rng = np.random.default_rng(len(source))
+    table = pd.DataFrame(
+        [(model, metric, k, rng.uniform(1, 99)) for model in models for metric in metrics for k in (1, 3, 5)],
+        columns=["model", "metric", "k", "value"],
+    )
+    table = table.assign(state=state) if state else table
+    found = compare_with_print.beside(run_on(name), table, [source])
+    wanted = oracle(name, source, table)
+    assert wanted
+    assert {(one.method, one.metric) for one in found.itertuples()} == wanted.keys()
+    for one in found.itertuples():
+        printed, value = wanted[one.method, one.metric]
+        assert one.printed.rstrip("†") == printed
+        assert float(one.ours) == pytest.approx(value, abs=0.051)
+
+
+def test_the_first_of_two_numbers_of_the_same_thing_is_taken():
+    """The table's own notebook comes before others of the document."""
+    about = ("PLT", "none", "P", "1")
+    ours = [compare_with_print.Cell(item, "", *about, value, np.nan, np.nan) for item, value in (("a/own", 1.0), ("a/other",
+    2.0))] printed = compare_with_print.lines("eurlex-4k", ["coverage:table2"])
+    found = {cell.item for line, k, cell in compare_with_print.matched(printed, ours) if cell}
+    assert found == {"a/own"}
+
+
+def test_a_bin_or_another_definition_is_not_what_is_printed():
+    table = TABLE.assign(model="SVM", k=5)[:1]
+    ours = [
+        len(compare_with_print.beside(run_on("eurlex-4k"), table.assign(metric=metric), ["reeval"]))
+        for metric in ("macro-F1", "macro-F1 (10-99)", "macro-F1 (0)", "PSP (unnormalised)")
+    ]
+    assert ours == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("ds", "table"),
+    [
+        (run_on("bibtex", comparable=False), TABLE),
+        (run_on("tib"), TABLE),
+        (types.SimpleNamespace(entry=None, name="my own", title="my own", comparable=True), TABLE),
+        (run_on("bibtex"), TABLE[TABLE["model"] == "mine"]),
+        (run_on("bibtex"), TABLE[:0]),
+    ],
+)
+def test_nothing_is_set_beside_other_data_or_models(ds, table):
+    assert not len(compare_with_print.beside(ds, table, ["xcrepo"]))
+
+
+def test_a_run_without_intervals_has_the_largest_error_of_a_mean_or_none():
+    found = compare_with_print.beside(run_on("bibtex"), TABLE.drop(columns=["low", "high"]), ["xcrepo:Bibtex"])
+    half = dict(zip(found["metric"], found["test points"], strict=True))
+    # 1.96 * 100 * sqrt(.64 * .36 / 2515)
+    assert half == {"P@1": "at most ± 1.88", "N@3": "at most ± 1.91", "PSP@5": ""}
+    assert dict(zip(found["metric"], found["chance"], strict=True))["PSP@5"] == "cannot tell"
+
+
+def test_a_notebook_shows_them_or_says_what_is_printed(root, monkeypatch, capsys):
+    monkeypatch.setenv("XCREPRO_ROOT", str(root))
+    entry = manifest.load()["jain16/table3_table4"]
+    item = items.item("jain16/table3_table4", entry.official())
+    item.beside(run_on("bibtex"), TABLE, "xcrepo")
+    assert "xcrepo:Bibtex" in (out := capsys.readouterr().out)
+    assert "another version" not in out
+    item.beside(run_on("eurlex-4k"), TABLE.assign(model="SVM"), "reeval")
+    assert "3,956" in capsys.readouterr().out  # the paper's own data are others
+    item.beside(run_on("tib"), TABLE, "jain16:table3a")
+    assert "EURLex-4K" in capsys.readouterr().out

@@ -1,0 +1,430 @@
+"""``xcrepro reproduce``: which notebooks, what it will take, printed beside ours, and that what was stopped goes on."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import xcrepro as xc
+from tests.refused import damaged
+from tests.repro.conftest import project as own_project
+from xcrepro.__main__ import main
+from xcrepro.core.data import load, registry
+from xcrepro.core.errors import ArgumentError, DataMissing
+from xcrepro.repro.engine import manifest, processes, recorded
+from xcrepro.repro.inputs import baselines, download, fingerprints
+from xcrepro.repro.published import compare_with_print
+from xcrepro.tools import bundle
+from xcrepro.tools.reports import reproduce
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# ---------------------------------------------------------------- which
+
+
+@pytest.mark.parametrize("name", ["eurlex-4k", "bibtex", "wiki10-31k", "lf-amazontitles-131k"])
+def test_every_table_with_a_row_of_a_dataset_brings_its_notebooks(name):
+    """Counted again from the files: a source's rows, the listing's items, the notebooks' parameters."""
+    called = {entry_name.casefold() for entry_name in registry.get(name).all_names}
+    sources = set()
+    for file in sorted((ROOT / "data/published").glob("*.csv")):
+        with file.open(encoding="utf-8") as lines:
+            sources |= {
+                row["source"]
+                for row in csv.DictReader(lines)
+                if row.get("dataset", "").casefold() in called and "metric" in row
+            }
+    with (ROOT / "notebooks/reproduced.csv").open(encoding="utf-8") as lines:
+        listing = [row for row in csv.DictReader(lines) if row["kind"] == "table"]
+    wanted = {
+        item
+        for row in listing
+        for item in row["items"].split()
+        if f"{row['document']}:{row['name'].split(' of ')[-1].replace(' ', '')}".casefold()
+        in {one.casefold() for one in sources}
+    }
+    entries = manifest.load(ROOT)
+    wanted = {item for item in wanted if {"dataset", "folder"} <= entries[item].official().keys()}
+    steps = reproduce.plan([name])
+    assert wanted
+    assert wanted <= {step.entry.id for step in steps}
+    assert {step.dataset for step in steps} == {name}
+    assert {id for step in steps for id in step.sources} >= {
+        id for id in sources if id.endswith(registry.get(name).printed_name)
+    }
+
+
+def test_datasets_and_items_restrict_each_other():
+    steps = reproduce.plan(["jain16/table3_table4", "EUR-Lex", "wiki10-31k"])
+    assert [(step.dataset, step.entry.id) for step in steps] == [
+        ("eurlex-4k", "jain16/table3_table4"),
+        ("wiki10-31k", "jain16/table3_table4"),
+    ]
+    assert steps[0].sources == ("jain16:table4a",)
+    assert steps[1].sources == ("jain16:table3c", "jain16:table4c")
+    assert {step.entry.id.partition("/")[0] for step in reproduce.plan(["reeval"])} == {"reeval"}
+    alone = {step.entry.id: step for step in reproduce.plan(["eurlex-4k"])}
+    assert alone["jain16/fig3c_fig3d_training"].given["trees"] == 50  # as in the paper; 20 in the committed run
+    assert {"SLEEC", "kNN", "PD-Sparse"} <= {*alone["xcrepo/tables_benchmarks"].given["models"]}
+    assert "XT" not in alone["xcrepo/tables_benchmarks"].given["models"]
+    assert "calibration/table4_table8_fig13_to_16" not in alone
+    assert not any("unfiltered" in name for name in alone["xcrepo/tables_benchmarks"].given["models"])
+    words = {step.entry.id: step for step in reproduce.plan(["lf-amazontitles-131k"])}
+    for item in ("xcrepo/tables_benchmarks", "calibration/table4_table8_fig13_to_16"):
+        models = words[item].given["models"]
+        assert {"PLT", "PLT, unfiltered"} <= {*models}
+        assert len({*models}) == len(models)
+
+
+def test_a_method_of_which_nothing_is_printed_is_not_trained():
+    """Mediamill's table has rows of PD-Sparse and Parabel, and they are empty."""
+    for id, name in (("xcrepo:Mediamill", "mediamill"), ("xcrepo:Delicious-200K", "deliciouslarge-200k")):
+        table = xc.published.table(id)
+        told = {
+            row["method"]
+            for row in table.to_dict("records")
+            if row["printed"] and row["metric"] in ("P", "N", "PSP", "PSN")
+        }
+        empty = {*table["method"]} - told
+        assert empty
+        assert not empty & {*reproduce.trained(id, name)}
+        assert {*reproduce.trained(id, name)} == told & (baselines.RECIPES | baselines.VARIANTS).keys()
+
+
+@pytest.mark.parametrize("words", [["jain61"], ["eurlex-4m"], ["jain16/table9"], ["coverage/theorem51_bound"], ["tib"]])
+def test_what_no_document_prints_is_refused(words):
+    with pytest.raises(ArgumentError):
+        reproduce.plan(words)
+
+
+# ---------------------------------------------------------------- what it will take
+
+
+def cost(dataset, points, labels, item, training, seconds, gb=1.0) -> dict:
+    return dict(zip(reproduce.COST_COLUMNS, (dataset, points, labels, item, training, seconds, gb), strict=True))
+
+
+def test_an_estimate_grows_by_the_measured_power_and_counts_a_training_once():
+    costs = [
+        *(cost("small", 10, 10, item, training, 2.0, 1.0) for item in ("a/x", "a/y") for training in ("", "PLT 1")),
+        *(cost("large", 100, 100, item, training, 20.0, 4.0) for item in ("a/x", "a/y") for training in ("", "PLT 2")),
+    ]
+    assert reproduce.estimate(costs, ["a/x", "a/y"], 100, 100) == (pytest.approx(60.0), pytest.approx(4.0), [])
+    # A hundred times the size takes ten times as long, and four times the memory.
+    assert reproduce.estimate(costs, ["a/x", "a/y"], 1000, 1000)[:2] == (pytest.approx(600.0), pytest.approx(16.0))
+    assert reproduce.estimate(costs, ["a/x"], 10, 10)[0] == pytest.approx(4.0)
+    assert reproduce.estimate(costs, ["a/x", "a/z"], 10, 10)[2] == ["a/z"]
+    assert reproduce.estimate(costs[:4], ["a/x"], 100, 10)[0] == pytest.approx(40.0)  # one size: in proportion
+    assert reproduce.estimate([], ["a/x"], 10, 10) == (0.0, 0.0, ["a/x"])
+    assert [reproduce.clock(seconds) for seconds in (5, 600, 7200, 864_000)] == [
+        "5 s",
+        "10 minutes",
+        "2 hours",
+        "10 days",
+    ]
+
+
+def test_costs_are_kept_and_damage_is_named(tmp_path):
+    path = tmp_path / "costs.csv"
+    assert reproduce.read_costs(path) == []
+    first = [cost("b", 10, 10, "a/x", "", 2.5, 0.25), cost("b", 10, 10, "a/y", "PLT 1", 3.0)]
+    reproduce.keep_costs(path, first)
+    assert reproduce.read_costs(path) == first
+    reproduce.keep_costs(path, [cost("b", 10, 10, "a/x", "", 7.0)])
+    assert [row["seconds"] for row in reproduce.read_costs(path)] == [7.0, 3.0]
+    text = path.read_text()
+    path.write_text(text.replace("7.0", "soon"))
+    with damaged(path, 2):
+        reproduce.read_costs(path)
+    path.write_text(text.replace("seconds", "time"))
+    with damaged(path, 1):
+        reproduce.read_costs(path)
+
+
+# ---------------------------------------------------------------- printed beside ours
+
+
+def test_ours_is_what_the_notebook_itself_sets_beside_print():
+    """The notebook of the benchmark tables computes the same comparison from its own data frames."""
+    of = pd.read_csv(ROOT / "figures/xcrepo/tables_benchmarks-beside.csv")
+    for name in ("bibtex", "delicious"):
+        made = recorded.read(ROOT / f"data/recorded/xcrepo/tables_benchmarks/{name}.csv")
+        found = {"xcrepo/tables_benchmarks": [*compare_with_print.cells("xcrepo/tables_benchmarks", made.tables)]}
+        rows, missing = reproduce.beside(name, f"xcrepo:{name.title()}", ["xcrepo/tables_benchmarks"], found, {}, 2515)
+        code = {"P": "P", "nDCG": "N", "PSP": "PSP", "PSnDCG": "PSN"}
+        mine = {(row["method"].removesuffix(" *"), row["metric"]): row for row in rows}
+        part = of[of["dataset"] == name.title()]
+        assert len(part) >= 36
+        for line in part.itertuples():
+            row = mine[line.model, f"{code[line.metric]}@{line.k}"]
+            assert float(row["printed"]) == line.printed
+            assert float(row["ours"]) == pytest.approx(line.ours, abs=0.006)
+            assert float(row["difference"]) == pytest.approx(line.difference, abs=0.006)
+            assert float(row["test points"].removeprefix("± ")) == pytest.approx((line.high - line.low) / 2, abs=0.006)
+        assert not {method for method, _ in missing} & {*part["model"]}
+    missing = reproduce.beside("eurlex-4k", "xcrepo:EURLex-4K", ["xcrepo/tables_benchmarks"], {}, {}, 3809)[1]
+    sizes = [number for (_, why), number in missing.items() if "size or a time" in why]
+    of = xc.published.table("xcrepo:EURLex-4K").query("metric in ['model_size_gb', 'train_time_hr'] and printed != ''")
+    assert sum(sizes) == len(of) > 10
+
+
+def table(**columns) -> recorded.Table:
+    names = list(columns)
+    return [
+        {name: (str(value), "") for name, value in zip(names, row, strict=True)}
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def test_each_form_of_a_table_is_read():
+    def read(made):
+        return {(c.method, c.state, c.metric, c.k): c.value for c in compare_with_print.cells("a/x", {"ours": made})}
+
+    wide = table(
+        model=["PLT"],
+        **{"P@1": [70.0], "PSnDCG@3 (ideal k)": [30.0], "Cov@5 (reachable)": [20.0], "Cov@5 (test labels)": [10.0]},
+    )
+    assert read(wide) == {
+        ("PLT", "none", "P", "1"): 70.0,
+        ("PLT", "none", "PSN", "3"): 30.0,
+        ("PLT", "none", "Cov_norm", "5"): 20.0,
+        ("PLT", "none", "Cov", "5"): 10.0,
+    }
+    others = table(model=["PLT"], **{"PSP@1 (unnormalised)": [1.0], "macro-F1 (10-99)": [2.0], "n": [5], "low": [0.1]})
+    assert read(others) == {}
+    states = table(
+        model=["PLT"],
+        k=[5],
+        **{"ECE": [3.0], "ECE-I": [1.0], "Brier platt": [9.0], "ACE before": [2.0], "ACE after": [1.5]},
+    )
+    assert read(states) == {
+        ("PLT", "none", "ECE", "5"): 3.0,
+        ("PLT", "isotonic", "ECE", "5"): 1.0,
+        ("PLT", "platt", "Brier", "5"): 9.0,
+        ("PLT", "none", "ACE", "5"): 2.0,
+        ("PLT", "isotonic", "ACE", "5"): 1.5,
+    }
+    long = table(
+        rule=["COV-PLT", "BR"], metric=["coverage", "P"], k=[1, 1], value=[60.0, "nan"], low=[59.0, 1], high=[62.0, 2]
+    )
+    [cell] = compare_with_print.cells("a/x", {"": long})
+    assert (cell.method, cell.metric, cell.half) == ("COV-PLT", "Cov", 1.5)
+    assert [*compare_with_print.cells("a/x", {"evidence": wide})] == []
+    assert [*compare_with_print.cells("a/x", {"": table(name=["PLT"], P=[1.0])})] == []
+
+
+def test_what_chance_allows(monkeypatch):
+    """Test points, else their largest error; splits in place of both errors of one; seeds; the printed error; rounding."""
+
+    def row(
+        metric="P", k="1", printed="50.00", ours=52.0, stderr="", half=math.nan, sd=math.nan, spread=None, points=2500
+    ):
+        line = pd.Series(
+            {
+                "source": "xcrepo:Mediamill",
+                "method": "PLT",
+                "variant": "",
+                "metric": metric,
+                "printed": printed,
+                "value": float(printed),
+                "stderr": stderr,
+                "doubt": False,
+            }
+        )
+        cell = compare_with_print.Cell("a/x", "", "PLT", "none", metric, k, ours, sd, half)
+        return compare_with_print.row(line, k, cell, [cell], points, spread)
+
+    # The most that a mean of 2,500 numbers from 0 to 1 may be off is 1.96 * 100 * sqrt(.52 * .48 / 2500) = 1.958.
+    assert (row()["chance"], row()["test points"]) == ("beyond", "at most ± 1.96")
+    assert row(points=2300)["chance"] == "within"
+    assert row(half=1.99)["chance"] == "beyond"
+    assert row(half=1.999)["chance"] == "within"  # and half a unit of the last digit
+    assert row(half=1.0, sd=1.1)["split"] == "± 2.16"
+    assert row(half=1.0, sd=1.1)["chance"] == "within"
+    assert row(half=1.6, sd=0.8)["chance"] == "beyond"  # the larger of 1.6 and 1.57, not both
+    assert row(half=1.0, spread={"PLT": 0.9})["chance"] == "within"
+    assert row(half=1.0, spread={"PLT": 0.5})["chance"] == "beyond"
+    assert row(half=1.0, spread={"PLT": 0.9}, k="3")["training"] == ""
+    assert row(half=1.0, stderr="0.9")["chance"] == "within"
+    assert row(metric="PSP")["chance"] == "cannot tell"
+    assert row(half=1.0)["difference"] == "+2.00"
+
+
+def test_another_version_of_the_data_is_said():
+    entry = registry.get("eurlex-4k")
+    versions = {"reeval", "calibration"}
+    for document in ("xcrepo", "jain16", "reeval", "calibration", "coverage"):
+        assert ("3,956" in compare_with_print.other_version(entry, document)) == (document in versions)
+        said = compare_with_print.other_version(entry.version("calibration:table3"), document)
+        assert ("3,993" in said) == (document in ("xcrepo", "jain16"))
+
+
+# ---------------------------------------------------------------- from the word to the page
+
+PARAMETERS = 'dataset = "tib"\nfolder = ""\nsplit = None\nmodels = ["FastXML"]'
+CELL = """
+import pandas as pd
+from pathlib import Path
+from xcrepro import repro
+item = repro.item("demo/{name}", globals())
+shift = float(Path(folder, "number.txt").read_text())
+Path(folder).parent.joinpath("ran.txt").open("a").write("{name} ")
+{more}
+item.check(pd.DataFrame({{"model": models, "P@1": [76.37 + shift] * len(models)}}), "ours")
+"""
+
+
+project = own_project
+
+
+@pytest.fixture
+def demo(project, tmp_path, monkeypatch):
+    """A project of two notebooks on EURLex-4K's benchmark table, and its data in a folder: what ran, and their folder."""
+    home = tmp_path / "given" / "eurlex-4k"
+    home.mkdir(parents=True)
+    (home / "number.txt").write_text("0.5")
+
+    def add(name: str, more: str = "") -> None:
+        project.add(name, CELL.format(name=name, more=more), parameters=PARAMETERS)
+
+    add("one")
+    add("two")
+    rows = ["document,kind,name,shows,items,extent,why"]
+    rows += ["xcrepo,table,Benchmark table of EURLex-4K,rows,demo/one demo/two,printed,a download"]
+    (project.root / "notebooks/reproduced.csv").write_text("\n".join(rows) + "\n")
+    here = {"there": True}
+
+    def fetch(name, **_):
+        if not here["there"]:
+            raise DataMissing(f"{name} is not to be had")
+
+    monkeypatch.setattr(download, "fetch", fetch)
+    monkeypatch.setattr(load, "at_hand", lambda name: here["there"])
+    monkeypatch.setattr(load, "home_of", lambda name, path=None: home)
+    monkeypatch.setattr(load, "count_splits", lambda name, path: 1)
+    return project, home, add, here
+
+
+def ran(home: Path) -> list[str]:
+    file = home.parent / "ran.txt"
+    names = file.read_text().split() if file.is_file() else []
+    file.unlink(missing_ok=True)
+    return sorted(names)
+
+
+def test_from_the_word_to_the_page(demo, capsys, monkeypatch):
+    """Run, run again, stopped half-way, a notebook that fails, damaged notes, other data."""
+    project, home, add, here = demo
+    page = project.root / "build/reproduced/eurlex-4k/page.md"
+    assert main(["reproduce", "eurlex-4k", "--dry"]) == 0
+    assert ("demo/one  xcrepo:EURLex-4K" in capsys.readouterr().out, ran(home), page.exists()) == (True, [], False)
+
+    # Stopped when the first has ended: the second run does the other one alone.
+    with monkeypatch.context() as patch:
+        patch.setattr(processes.Child, "ended", lambda self, own=processes.Child.ended: own(self) and stop(self))
+        seen = []
+
+        def stop(child):
+            if seen:
+                raise KeyboardInterrupt
+            seen.append(child)
+            return True
+
+        assert main(["reproduce", "eurlex-4k", "--jobs", "1"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+    assert main(["reproduce", "eurlex-4k"]) == 0
+    out = capsys.readouterr().out
+    assert ("split 0  unchanged" in out, "split 0  ok" in out) == (True, True)
+    ran(home)
+    rows = pd.read_csv(page.with_name("rows.csv"))
+    row = rows[rows["method"] == "FastXML *"].iloc[0]
+    assert (row["metric"], row["printed"], row["ours"], row["difference"]) == ("P@1", 76.37, 76.87, 0.5)
+    text = page.read_text()
+    assert "xcrepo:EURLex-4K" in text
+    assert "not trained here" in text
+    assert "demo/one, ours table" in text
+    assert str(project.root) not in text
+
+    assert main(["reproduce", "eurlex-4k"]) == 0
+    assert ran(home) == []
+
+    # What a run noted and is damaged is made again. A notebook that fails is named, and the others' numbers are there.
+    tables = project.root / "build/notebooks/recorded/demo/two/eurlex-4k-0.tables"
+    tables.write_text(tables.read_text().replace("76.87", "99.99"))
+    add("one", 'raise ValueError("planted")')
+    assert main(["reproduce", "eurlex-4k"]) == 1
+    text = page.read_text()
+    assert ("planted" in text, "demo/two, ours table" in text) == (True, True)
+    assert (ran(home), "76.87" in text, "stand-in" in text) == (["one", "two"], True, False)
+
+    # Other data: all anew; none: what fetch says.
+    add("one")
+    (home / "number.txt").write_text("1.5")
+    (home / "stand-in.txt").write_text("made up")
+    assert main(["reproduce", "eurlex-4k"]) == 0
+    assert (ran(home), "77.87" in page.read_text(), "stand-in" in page.read_text()) == (["one", "two"], True, True)
+    here["there"] = False
+    assert main(["reproduce", "eurlex-4k"]) == 2
+    assert "is not to be had" in capsys.readouterr().err
+
+
+def test_what_it_took_is_kept(demo):
+    project, _, add, _ = demo
+    add("two", 'from xcrepro.repro import record\nrecord.note("training", \'["PLT-12345678", "PLT()", 0.25, true]\')')
+    assert main(["reproduce", "eurlex-4k", "demo/two", "--costs"]) == 0
+    rows = reproduce.read_costs(project.root / reproduce.COSTS)
+    assert [(row["dataset"], row["points"], row["labels"], row["item"], row["training"]) for row in rows] == [
+        ("eurlex-4k", 15_539, 3_993, "demo/two", ""),
+        ("eurlex-4k", 15_539, 3_993, "demo/two", "PLT 12345678"),
+    ]
+    assert rows[1]["seconds"] == pytest.approx(0.2, abs=0.051)
+    assert rows[0]["seconds"] > 0
+    assert 0.05 < rows[0]["gb"] < 4
+
+
+@pytest.mark.parametrize("flag", [["--scheduler", "tcp://host:1"], ["--jobs", "0"]])
+def test_what_cannot_be_asked_for(demo, flag):
+    assert main(["reproduce", "eurlex-4k", *flag]) == 2
+
+
+def test_without_dask_nothing_is_fetched(demo, monkeypatch, capsys):
+    _, home, *_ = demo
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setattr(download, "fetch", lambda *_, **__: pytest.fail("it was fetched"))
+    assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 2
+    assert "xcrepro[scale]" in capsys.readouterr().err
+    assert ran(home) == []
+
+
+def test_on_the_workers_of_a_cluster(demo, capsys):
+    """The same page, and what has run is not run again by the other engine."""
+    pytest.importorskip("distributed")
+    project, home, *_ = demo
+    assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 0
+    assert ran(home) == ["one", "two"]
+    page = project.root / "build/reproduced/eurlex-4k/page.md"
+    assert "76.87" in page.read_text()
+    assert main(["reproduce", "eurlex-4k"]) == 0
+    assert ran(home) == []
+
+
+def test_the_records_are_kept_and_packed(demo, capsys, monkeypatch):
+    """With ``--record``: in data/recorded, and in one file that can be sent."""
+    project, *_ = demo
+    truth = dataclasses.asdict(fingerprints.known("eurlex-4k", "test", np.eye(3)))
+    data = {"archive": "", "files": {}, "truths": [truth], "sizes": [], "notes": [], "label counts": []}
+    monkeypatch.setattr(bundle, "described", lambda name, home: data)
+    assert main(["reproduce", "eurlex-4k", "demo/one", "--record"]) == 0
+    assert "build/bundles/eurlex-4k.zip" in capsys.readouterr().out
+    made = recorded.read(project.root / "data/recorded/demo/one/eurlex-4k.csv")
+    assert made.provenance["command"].startswith("xcrepro run demo/one -p dataset eurlex-4k -p folder DIR")
+    sent = bundle.read(project.root / "build/bundles/eurlex-4k.zip")
+    assert (sent.records, sent.dataset) == ({"demo/one": made}, "eurlex-4k")

@@ -1,0 +1,218 @@
+"""What documents print of a dataset, beside ours: printed, ours, difference, and what chance allows.
+
+One way for a notebook, whose own tables are at hand (:func:`beside`), and for what was recorded of several notebooks
+(``xcrepro.tools.reports.reproduce``): :func:`cells` reads the numbers of models out of tables of every form, :func:`matched`
+finds the printed number of the same method, state, metric and k, and :func:`row` says how far apart they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from xcrepro.core.data import registry as datasets
+from xcrepro.core.metrics import registry
+from xcrepro.repro.drawing import tables
+from xcrepro.repro.published import printed_tables
+from xcrepro.repro.published.audit import doubted
+
+if TYPE_CHECKING:
+    from xcrepro.core.data.dataset import Dataset
+
+COLUMNS = ("table", "method", "metric", "printed", "ours", "difference", "test points", "chance")
+"""Of what a notebook shows."""
+MEANS = ("P", "N", "Brier")
+"""Means over test points of numbers from 0 to 1, so that the largest error of a mean is known."""
+SURE = 1.96
+_STATES = {"": "none", "full": "none", "before": "none", "I": "isotonic", "after": "isotonic"}
+_PLAIN = ("", "none", "full", "*", "†", "‡", "♦")
+"""Variants of a printed row that are the method as it is: no calibration, all labels, or the mark of its hardware."""
+_COLUMN = re.compile(
+    r"([A-Za-z][A-Za-z0-9-]*?)(?:@(\d+))?(?: \((ideal k|test|test labels|reachable)\))?"
+    r"(?:-(I)|[ -](none|isotonic|platt|before|after))?"
+)
+
+
+# ---------------------------------------------------------------- ours
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """A number of a notebook's table: of a model in a state (before or after calibration), by a metric as documents call it.
+
+    ``value`` is in the unit of print; ``sd`` over splits and ``half`` of a 95 % interval are NaN where a table has none.
+    """
+
+    item: str
+    part: str
+    method: str
+    state: str
+    metric: str
+    k: str
+    value: float
+    sd: float
+    half: float
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """By what it meets a printed number."""
+        return self.method, self.state, self.metric, self.k
+
+
+def cells(item: str, tables_: Mapping[str, Sequence[Mapping[str, tuple[str, str]]]]) -> Iterator[Cell]:
+    """What the tables of an item have of models: tables with a row for each number, or a column for each metric.
+
+    A table is a list of rows, column -> (value, standard deviation over splits or empty), as they are recorded.
+    """
+    for part, table in tables_.items():
+        who = next((name for name in ("model", "rule", "method") if table and name in table[0]), None)
+        for line in table if who and part != "evidence" else ():
+            k, state = (line.get(name, ("", ""))[0] for name in ("k", "state"))
+            if {"metric", "k", "value"} <= line.keys():
+                low, high = (_number(line.get(name, ("", ""))[0]) for name in ("low", "high"))
+                named = [(line["metric"][0], line["value"], (high - low) / 2)]
+            else:
+                named = [(name, cell, math.nan) for name, cell in line.items() if name != who]
+            for name, (value, sd), half in named:
+                if (found := _metric(name)) and not math.isnan(number := _number(value)):
+                    metric, at, own = found
+                    own = own or state
+                    about = (item, part, line[who][0], _STATES.get(own, own), metric, at or k)
+                    yield Cell(*about, number, _number(sd), half)
+
+
+def _metric(column: str) -> tuple[str, str, str] | None:
+    """The name under which documents print what a column has, its k, and the state."""
+    if not (match := _COLUMN.fullmatch(column.replace("Cov", "coverage"))):
+        return None
+    name, k, of, short, state = match.groups()
+    codes = registry.codes()
+    if name == "n":  # how many, and not the documents' N
+        return None
+    code = codes.get(registry.plain(f"{name} ({of})")) or codes.get(registry.plain(name))
+    return (code, k or "", short or state or "") if code else None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+# ---------------------------------------------------------------- print, and both
+
+
+def lines(dataset: str, sources: Sequence[str]) -> pd.DataFrame:
+    """What tables or documents print of a dataset, without empty cells; ``doubt`` says whether the audit doubts a number."""
+    found = printed_tables.find(source=list(sources))
+    found = found[found["dataset"].map(datasets.get(dataset).is_called).astype(bool) & (found["printed"] != "")]
+    return found.assign(doubt=doubted(found) != "" if len(found) else False)
+
+
+def matched(printed: pd.DataFrame, ours: Iterable[Cell]) -> Iterator[tuple[object, str, Cell | None]]:
+    """Each printed number of :func:`lines`, its k as text, and the first of our cells that is of the same thing, or None."""
+    first: dict[tuple, Cell] = {}
+    for cell in ours:
+        first.setdefault(cell.key, cell)
+    for line in printed.itertuples():
+        k = "" if pd.isna(line.k) else str(line.k)
+        yield line, k, first.get((*_called(line.method, line.variant), line.metric, k))
+
+
+def _called(method: str, variant: str) -> tuple[str, str]:
+    """A printed row's method and state as the notebooks' tables have them."""
+    if variant.startswith("beta="):
+        beta = variant.removeprefix("beta=")
+        return ("COV-PLT" if float(beta) == 0 else f"COVβ={beta}"), "none"
+    return method, "none" if variant in _PLAIN else variant
+
+
+def row(
+    line, k: str, cell: Cell, every: Iterable[Cell], points: int, spread: Mapping[str, float] | None = None
+) -> dict[str, str]:
+    """One printed number, ours, and what chance allows: 95 % of what test points, split and training may do to ours.
+
+    ``every`` are all cells, of which one that is the same number may have the interval; ``points`` are the test points, and
+    ``spread`` is model -> standard deviation of its P@1 over seeds.
+    """
+    same = (one for one in every if one.key == cell.key)
+    halves = _known(*(one.half for one in same if math.isclose(one.value, cell.value, rel_tol=1e-4)))
+    at_most = not halves and line.metric in MEANS
+    if at_most:
+        share = min(max(cell.value / 100, 0.0), 1.0)
+        halves = [100 * SURE * math.sqrt(share * (1 - share) / points)]
+    split = _known(SURE * cell.sd)
+    seed = _known(SURE * (spread or {}).get(cell.method, math.nan)) if (line.metric, k) == ("P", "1") else []
+    # Splits differ in test points and training as well, so of the two errors the larger counts.
+    ours = max([*split, math.hypot(*halves[:1], *seed)])
+    digits = len(line.printed.partition(".")[2])
+    allowed = math.hypot(ours, SURE * float(line.stderr or 0)) + 0.5 * 10**-digits
+    off = cell.value - line.value
+    return {
+        "table": line.source,
+        "method": f"{line.method} {line.variant}".strip(),
+        "metric": f"{line.metric}@{k}" if k else line.metric,
+        "printed": line.printed + ("†" if line.doubt else ""),
+        "ours": f"{cell.value:.{max(digits, 1)}f}",
+        "difference": f"{off:+.{max(digits, 1)}f}",
+        "test points": "".join(f"{'at most ' * at_most}± {half:.2f}" for half in halves[:1]),
+        "split": "".join(f"± {one:.2f}" for one in split) or "one split",
+        "training": "".join(f"± {one:.2f}" for one in seed),
+        "chance": "cannot tell" if not (halves or split) else "within" if abs(off) <= allowed else "beyond",
+    }
+
+
+def _known(*numbers: float) -> list[float]:
+    return [one for one in numbers if not math.isnan(one)]
+
+
+def other_version(entry: datasets.Entry, document: str) -> str:
+    """How the data of a document differ from those of an entry, by its own table of datasets; empty if they do not."""
+    for its in (its for id, its in entry.published.items() if id.startswith(f"{document}:")):
+        sizes = [(name, its[name], getattr(entry, name)) for name in ("n_labels", "n_features") if name in its]
+        if off := [f"{one:,} {name[2:]}, here {own:,}" for name, one, own in sizes if own not in (None, one)]:
+            return f"{document} used another version of {entry.printed_name}: {'; '.join(off)}"
+    return ""
+
+
+# ---------------------------------------------------------------- of a notebook
+
+
+def beside(ds: Dataset, table: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
+    """The printed numbers of a run's dataset that the run has, a row for each, with :data:`COLUMNS`.
+
+    Parameters
+    ----------
+    ds : Dataset
+        Of the run. Only data that are those of print are set beside it (``ds.comparable``).
+    table : DataFrame
+        What the run found, in the unit of print, in one of the forms that :func:`cells` reads: ``model`` (or ``rule``), metric
+        (the names of ``xc.evaluate``), k, value and perhaps low and high; ``state`` where a model was calibrated
+        (``"isotonic"``, ``"platt"``, or a variant's name in print).
+    sources : sequence of str
+        Ids of tables, or of documents.
+
+    Returns
+    -------
+    DataFrame
+        Empty where nothing of it is printed. Printed values that the audit doubts have a dagger.
+    """
+    entry = datasets.find(ds.entry.name if ds.entry else ds.name)
+    if entry is None or not ds.comparable:
+        return pd.DataFrame(columns=list(COLUMNS))
+    names, _, texts = tables.exact(table)
+    every = [*cells("", {"": [{name: (text, "") for name, text in zip(names, one, strict=True)} for one in texts]})]
+    found = matched(lines(entry.name, sources), every)
+    rows = [row(line, k, cell, every, ds.test.Y.shape[0]) for line, k, cell in found if cell]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def of(sources: Sequence[str]) -> list[str]:
+    """The datasets that documents or tables print, in their order."""
+    return list(dict.fromkeys(printed_tables.find(source=list(sources))["dataset"]))
