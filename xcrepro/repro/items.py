@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro.core import paths
-from xcrepro.core.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.repro import compare, figures, manifest, notebooks, record, recorded, same, tables, typed
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Wishes:
     """``$XCREPRO_REDRAW``: note also pictures whose bytes alone differ."""
     recorded: bool = False
     """The run's tables are noted as results on real data (:func:`recorded.asked`)."""
+    watched: bool = False
+    """The kit itself runs the notebook, to compare it or to accept it: an edited one is then a new version, and no reader's."""
 
     @classmethod
     def asked(cls) -> Wishes:
@@ -54,6 +56,7 @@ class Wishes:
             own="XCREPRO_OWN" in os.environ,
             redraws=bool(given("XCREPRO_REDRAW")),
             recorded=recorded.asked(),
+            watched=bool(given("XCREPRO_RECORD") or given("XCREPRO_FIGURES")),
         )
 
 
@@ -67,15 +70,10 @@ def folder(official: bool, wishes: Wishes | None = None) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """A figure or table being made. Get one with :func:`item`.
-
-    ``official`` says whether ``parameters`` are the notebook's own. Only then are results compared with what is
-    committed, and only then do they go to ``figures/``.
-    """
+    """A figure or table being made. Get one with :func:`item`."""
 
     entry: manifest.Entry
     parameters: dict
-    official: bool
     namespace: Mapping[str, object] = dataclasses.field(default_factory=dict, repr=False)
     """The notebook's names, which the expressions behind its typed numbers use."""
     origins: list[str] = dataclasses.field(default_factory=list, repr=False)
@@ -88,7 +86,55 @@ class Item:
     """Name of a table -> its CSV, of all that this run checked or saved."""
     moved: list[str] = dataclasses.field(default_factory=list, repr=False)
     """How files of this run differ from what is committed."""
+    told: list[str] = dataclasses.field(default_factory=list, repr=False)
+    """What :meth:`tell` has shown."""
     wishes: Wishes = dataclasses.field(default_factory=Wishes.asked, repr=False)
+
+    @property
+    def official(self) -> bool:
+        """Whether this run is the committed one: its parameters and, unless the kit itself runs it, its code and typed numbers.
+
+        Only then are results compared with what is committed, and only then do they go to ``figures/``.
+        """
+        if self.wishes.own:  # a sweep's runs are its own, also the one with the item's own parameters
+            return False
+        if self.wishes.accepted == self.entry.id:
+            return True
+        return self.parameters == self.entry.official() and (self.wishes.watched or not self.edited)
+
+    @property
+    def edited(self) -> bool:
+        """Whether code or typed numbers of the notebook are not those accepted: in its file, or in the cells that have run.
+
+        A reader of JupyterLab need not save what runs. Cells that only set parameters are no edit; their values are compared.
+        """
+        notebook = notebooks.read(self.entry.notebook)
+        note = notebooks.accepted(notebook)
+        if {**typed.note(notebook), "parameters": None} != {**note, "parameters": None}:
+            return True
+        known = {notebooks.text(cell["source"]).strip() for cell in notebooks.code_cells(notebook)}
+        ran = (source.strip() for source in self.namespace.get("In", ()))
+        return any(source not in known and not self._sets_parameters(source) for source in ran)
+
+    @property
+    def differs(self) -> str:
+        """In which this run differs from the committed one, in words."""
+        return told_apart(self.entry, self.parameters) or "its code or its text is edited"
+
+    def tell(self, moved: str = "") -> None:
+        """Show, below the first screen of a reader's own run, in what it differs; at its end also which numbers of the text
+        ``moved``."""
+        said = f"**A run of your own**: {self.differs}. The text describes the committed run"
+        said += f"; in this one:\n\n{moved}" if moved else "."
+        figures.display({"text/markdown": said}, display_id=f"{self.entry.id}, own", update=bool(self.told))
+        self.told.append(said)
+
+    def _sets_parameters(self, source: str) -> bool:
+        cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": source}
+        try:
+            return notebooks.parameters("cell", {"cells": [cell]}).keys() <= self.parameters.keys()
+        except DataError:
+            return False
 
     @property
     def module(self) -> ModuleType | None:
@@ -156,7 +202,7 @@ class Item:
             if self.wishes.recorded:
                 recorded.note(part, table)
             if not quiet:
-                print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
+                print(f"{self.name(part)}: not compared, because {self.differs}")
             return
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
@@ -261,15 +307,16 @@ class Item:
         """Compare the numbers typed in the notebook's text with this run, by the expressions in the comments behind them.
 
         The last call of a notebook; it prints one line, which speaks of the run's tables as well. What is not so is raised as
-        ``TypedFault``, and `xcrepro accept` writes numbers that moved into the text. With other parameters than the committed
-        ones nothing is compared, and the line says so.
+        ``TypedFault``, and `xcrepro accept` writes numbers that moved into the text. Of a reader's own run the line says that
+        the text describes the committed one, and the numbers that moved are listed under the first screen.
         """
+        notebook = notebooks.read(self.entry.notebook)
         if not self.official:
+            self.tell(typed.moved(notebook, self.namespace) or "- every number of the text is the same in this run")
             print(
                 f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
             )
             return
-        notebook = notebooks.read(self.entry.notebook)
         found = typed.faults(notebook, self.namespace)
         said = [f"cell {one.held.cell + 1}: {one.why}" for one in found]
         if self.wishes.accepted == self.entry.id and all(one.now for one in found):
@@ -277,7 +324,10 @@ class Item:
                 record.note("typed", json.dumps([one.held.cell, one.held.start, one.held.written, one.now]))
             found = []
         if found and not same.elsewhere():
-            raise typed.TypedFault(f"{self.name()}: the text is not what the run says: {'; '.join(said)}")
+            if self.wishes.accepted or not self.edited:
+                raise typed.TypedFault(f"{self.name()}: the text is not what the run says: {'; '.join(said)}")
+            for one in said:  # a new version of the notebook, which nobody has accepted yet
+                record.note("moved", f"notebooks/{self.entry.id}.ipynb, {one}")
         values = sum(map(same.counted, self.made.values()))
         equal = f"{len(self.moved)} files differ" if self.moved else f"{values} values equal the committed run"
         words = f"differ here: {'; '.join(said)}" if found else "hold"
@@ -301,7 +351,8 @@ class Item:
         contents = figures.render(fig, table, code, origin)
         self._claim(table, part)
         self._write(contents, part)
-        figures.display(contents[".png"], self._link(fig, part) if self.official else "")
+        link = {"xcrepro": {"link": self._link(fig, part)}} if self.official else None
+        figures.display(contents[".png"], metadata=link)
 
     def _link(self, fig: Figure, part: str) -> str:
         """Markdown for the committed picture, from the notebook's place; its title is the text for who cannot see it."""
@@ -387,6 +438,16 @@ def module_of(id: str) -> ModuleType | None:
         return None
 
 
+def told_apart(entry: manifest.Entry, values: Mapping[str, object]) -> str:
+    """The parameters that are not the committed ones, each with the committed value, as Markdown; empty where all are."""
+    official = entry.official()
+    differ = [name for name, value in values.items() if name not in official or value != official[name]]
+    set_to, instead = (
+        ", ".join(f"`{name} = {of[name]!r}`" for name in differ if name in of) for of in (values, official)
+    )
+    return f"{set_to} (committed: {instead or 'no such parameter'})" if differ else ""
+
+
 def own_name(entry: manifest.Entry, values: Mapping[str, object]) -> str:
     """A folder's name for a reader's own run: the parameters that are not the notebook's own."""
     official = entry.official()
@@ -444,6 +505,7 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
         )
     values = {name: notebooks.plain(namespace[name]) for name in names}
     check_parameters(entry, values)
-    # A sweep's runs are its own, also the one with the item's own parameters.
-    wishes = Wishes.asked()
-    return Item(entry, values, values == entry.official() and not wishes.own, namespace, wishes=wishes)
+    found = Item(entry, values, namespace)
+    if not found.official:
+        found.tell()
+    return found
