@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
 from xcrepro.core.errors import XCError
@@ -205,7 +206,10 @@ def moved(notebook: dict, namespace: Mapping[str, object]) -> str:
     not be compared, because the run has not what they are about."""
     by_sentence: dict[str, list[str]] = {}
     unknown = 0
-    for one in faults(notebook, names_of(notebook, namespace)):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is computed only to be compared
+        found = faults(notebook, names_of(notebook, namespace))
+    for one in found:
         if one.value is None or one.value != one.value:
             unknown += 1
             continue
