@@ -267,20 +267,17 @@ class Item:
         """Show what documents or tables (``"jain16"``, ``"jain16:table3a"``) print of this run's dataset beside what it found.
 
         ``table`` is in the unit of print: model, metric, k, value, low and high, and ``state`` where a model was calibrated
-        (:mod:`xcrepro.repro.published.beside`). Of a dataset that is not printed the names of those that are.
+        (:mod:`xcrepro.repro.published.beside`). Where nothing of it is printed, why, and what is.
         """
         of = importlib.import_module(BESIDE)
         found = of.beside(ds, table, sources)
-        if len(found):
-            documents = dict.fromkeys(id.partition(":")[0] for id in found["table"])
-            for version in filter(None, (of.other_version(ds.entry, one) for one in documents)):
-                print(f"{version}, so ours is another experiment.")
-            tables.display(tables.show(found))
+        record.note("beside", of.noted(table))
+        if not len(found):
+            print(f"{', '.join(sources)}: {of.why_none(ds, sources)}")
             return
-        names = [name for name in of.of(sources) if name]
-        print(
-            f"{', '.join(sources)}: no number of {ds.title.partition(', ')[0]} is printed; of these: {', '.join(names)}"
-        )
+        for why in of.why_apart(ds, (id.partition(":")[0] for id in found["table"])):
+            print(f"{why}, so ours is another experiment.")
+        tables.display(tables.show(found))
 
     def verdicts(self, evidence: pd.DataFrame) -> None:
         """Save and show the claims that this notebook tests with their verdicts, by :meth:`evidence`: first those that data
