@@ -39,7 +39,7 @@ class Wishes:
     accepted: str = ""
     """``$XCREPRO_ACCEPT``: the item whose differences are the new state and no fault."""
     own: bool = False
-    """``$XCREPRO_OWN``: the run is a reader's own, whatever its parameters are."""
+    """``$XCREPRO_OWN``: the run is a sweep's or a report's own, whatever its parameters are, and nobody reads its text."""
     redraws: bool = False
     """``$XCREPRO_REDRAW``: note also pictures whose bytes alone differ."""
     recorded: bool = False
@@ -124,6 +124,8 @@ class Item:
     def tell(self, moved: str = "") -> None:
         """Show, below the first screen of a reader's own run, in what it differs; at its end also which numbers of the text
         ``moved``."""
+        if self.wishes.own:
+            return
         said = f"**A run of your own**: {self.differs}. The text describes the committed run"
         said += f"; in this one:\n\n{moved}" if moved else "."
         figures.display({"text/markdown": said}, display_id=f"{self.entry.id}, own", update=bool(self.told))
@@ -309,7 +311,8 @@ class Item:
         """
         notebook = notebooks.read(self.entry.notebook)
         if not self.official:
-            self.tell(typed.moved(notebook, self.namespace) or "- every number of the text is the same in this run")
+            moved = "" if self.wishes.own else typed.moved(notebook, self.namespace)
+            self.tell(moved or "- every number of the text is the same in this run")
             print(
                 f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
             )
