@@ -52,7 +52,7 @@ test-core: $(TESTED)  ## the core and the models with their tests and doctests: 
 test-course: $(TESTED)  ## every lesson through nbgrader: stubs, solutions, planted wrong answers (make test does one)
 	XCREPRO_COURSE=1 $(BIN)/python -m pytest -n 2 tests/tools/course
 
-test-lab: $(TESTED)  ## every notebook through a Jupyter server, from a clone and from the wheel (make test does three)
+test-lab: $(TESTED)  ## every notebook through a Jupyter server, as it is and with one edit, from a clone and from the wheel (make test does a few)
 	XCREPRO_LAB=1 $(BIN)/python -m pytest tests/test_jupyter_server.py
 
 test-scale: $(TESTED)  ## the same bits on Dask, workers and clients killed (make test leaves out what needs Dask)

@@ -44,6 +44,7 @@ def good(project):
     path = project.root / "notebooks/demo/one.ipynb"
 
     def save(notebook: dict, tidied: bool = True) -> list[str]:
+        project.accepted(path, notebook)
         path.write_text(tidy.tidied(notebook, path) if tidied else json.dumps(notebook))
         return check.problems(path, manifest.load()["demo/one"])
 
@@ -115,7 +116,6 @@ def test_a_text_whose_numbers_are_held(good):
         (source(2, "%pip install xcrepro"), "code cell 2 installs"),
         (source(2, "os.system('conda install x')"), "code cell 2 installs"),
         (source(2, "%matplotlib inline"), "code cell 2 is not plain Python"),
-        (source(2, "  "), "code cell 2 is empty"),
         (source(2, "x = 1\n" * 41), "code cell 2 has 41 lines"),
         (outputs({"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}), "ended with E: v"),
         (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22'"),
@@ -125,7 +125,7 @@ def test_a_text_whose_numbers_are_held(good):
         (source(4, '<img src="../../figures/demo/two.png">'), "../../figures/demo/two.png"),
         (source(4, "![x](https://example.org/a.png)"), "https://example.org/a.png"),
         (change(4, "attachments", {"a.png": {"image/png": PNG}}), "a picture is attached"),
-        (source(0, "x" * 200_001), "bytes; at most 200000"),
+        (source(0, "x" * 205_001), "bytes; at most 205000"),
         (source(2, "item.check(a)\nitem.check(b, 'part')\nitem.recorded()"), "the manifest has none"),
     ],
 )
@@ -174,6 +174,20 @@ def test_planted_faults_that_tidying_would_hide(good, plant, message):
     notebook, save, _ = good
     plant(notebook)
     assert any(message in problem for problem in save(notebook, tidied=False)), save(notebook, tidied=False)
+
+
+@pytest.mark.parametrize("plant", [source(1, "seed = 1"), source(3, "print(2)"), says("It gains 2.9<!-- x -->.")])
+def test_what_was_edited_is_to_be_accepted(good, plant):
+    notebook, save, _ = good
+    before = {**notebook["metadata"]["xcrepro"]}
+    plant(notebook)
+    save(notebook)
+    notebook["metadata"]["xcrepro"] = before
+    notebook_path().write_text(tidy.tidied(notebook))  # which does not accept it
+    assert any(
+        "`xcrepro accept demo/one`" in problem
+        for problem in check.problems(notebook_path(), manifest.load()["demo/one"])
+    )
 
 
 def test_the_project_as_a_whole(good, capsys):

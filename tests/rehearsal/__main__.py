@@ -1,7 +1,7 @@
 """Every notebook that takes a dataset, on stand-ins of all datasets: ``python -m tests.rehearsal [--minutes M] [WORD ...]``.
 
 The stand-ins (:mod:`tests.rehearsal.catalogue`) have the layout of their archives and come through ``fetch`` from a local
-server (:mod:`tests.rehearsal.doors`). Then each notebook runs on every dataset that its paper or its tables have and on three
+server (:mod:`tests.rehearsal.doors`). Then each notebook runs on every dataset that its paper or its tables have and on four
 of a kind that it has never seen: as it is, with one model, with two, with and without the pairs that a filter takes out, and
 with a reader's predictions in place of the models.
 Then, in a clone, ``xcrepro reproduce`` sets the rows of each benchmark table beside print, and ``--record`` runs, and the
@@ -45,6 +45,7 @@ REFUSES = {
     "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
     "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
     "beyond/judged": "must be 2 models or more",
+    "beyond/since": "must have features",
 }
 """Notebooks that are about something that few data have, and the words with which they refuse others."""
 DEFAULT_MINUTES = 60
@@ -168,8 +169,8 @@ def runs(home: Path) -> list[Run]:
             filtered = dataset == "words" or (not stranger and registry.get(dataset).group == "label-features")
             filtered &= entry.id != "xcrepo/reciprocal_pairs"  # which takes the pairs out itself
             for number, (variant, own) in enumerate(variants(values, home / "predictions" / dataset, filtered)):
-                if dataset == catalogue.MANY_LABELS and variant != "given":
-                    continue  # so many labels come from saved predictions only
+                if dataset in (catalogue.MANY_LABELS, "labels") and variant != "given":
+                    continue  # so many labels, and those without features, come from saved predictions only
                 weight = place * (not stranger) + number + (stranger and catalogue.STRANGERS.index(dataset))
                 found.append(Run(entry, dataset, variant, values | about | own, weight))
     return sorted(found, key=lambda run: run.weight)

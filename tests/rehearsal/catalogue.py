@@ -18,8 +18,9 @@ LABELS, POINTS = 150, 600
 """Of the others, at most so many labels and train points."""
 MANY_LABELS = "amazon-670k"
 """With all its labels, so that notebooks run on saved predictions only."""
-STRANGERS = ("words", "single", "empty")
-"""Datasets of a reader: labels with words, one label a point, and empty rows and labels that no train point has."""
+STRANGERS = ("words", "single", "empty", "labels")
+"""Datasets of a reader: labels with words, one label a point, empty rows and labels that no train point has, and no features,
+so that there are only saved predictions."""
 
 
 def shapes() -> dict[str, Shape]:
@@ -66,9 +67,12 @@ def strangers(folder: Path) -> Iterator[Path]:
     """A folder for each of :data:`STRANGERS`."""
     shape = Shape(600, 200, 400, 120, 3_200)
     for name in STRANGERS:
-        made: Content = standins.content(shape) if name == "words" else standins.strange(shape, name)
-        kind = "lf-amazontitles-131k" if name == "words" else "eurlex-4k"
+        plain = name in ("words", "labels")
+        made: Content = standins.content(shape) if plain else standins.strange(shape, name)
+        kind = {"words": "lf-amazontitles-131k", "labels": "wikititles-500k"}.get(name, "eurlex-4k")
         for path, text in standins.files(kind, made).items():
+            if name == "labels" and not path.endswith("_X_Y.txt"):
+                continue
             file = folder / name / Path(path).name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")

@@ -87,11 +87,12 @@ def test_a_stand_in_holds_what_was_made(tmp_path, name):
 
 def test_the_strangers_are_strange(tmp_path):
     found = {folder.name: load.load(folder.name, folder) for folder in catalogue.strangers(tmp_path)}
-    words, single, empty = (found[name] for name in catalogue.STRANGERS)
+    words, single, empty, labels = (found[name] for name in catalogue.STRANGERS)
     assert words.label_features.shape == (words.train.Y.shape[1], words.train.X.shape[1])
     assert set(single.train.Y.getnnz(axis=1)) == {1}
     assert 0 in empty.train.Y.getnnz(axis=1)
     assert ((empty.label_counts == 0) & (empty.test.Y.getnnz(axis=0) > 0)).any()
+    assert labels.train.X is None
 
 
 def test_a_reader_s_predictions_are_of_every_kind(tmp_path):

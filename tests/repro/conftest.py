@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from xcrepro.core.errors import DataError
+from xcrepro.repro.engine import prose_numbers
 
 
 def code(source: str, *tags: str, count: int | None = None, outputs: list | None = None) -> dict:
@@ -51,10 +55,18 @@ class Project:
         path = self.root / "notebooks" / "demo" / f"{name}.ipynb"
         sources = [code(parameters, "parameters")] if parameters else []
         sources += [code(c) if isinstance(c, str) else c for c in cells]
-        path.write_text(json.dumps(notebook(*sources)))
+        self.accepted(path, notebook(*sources))
         lines = [f'["demo/{name}"]', f'title = "Item {name}"', *(f"{key} = {value}" for key, value in keys.items())]
         self.entries[name] = "\n".join(lines)
         self._write()
+        return path
+
+    @staticmethod
+    def accepted(path: Path, notebook: dict) -> Path:
+        """Write a notebook as if it had been accepted as it is."""
+        with contextlib.suppress(DataError):  # of a parameters cell that is none
+            notebook["metadata"]["xcrepro"] = prose_numbers.note(notebook)
+        path.write_text(json.dumps(notebook))
         return path
 
     def remove(self, name: str) -> None:

@@ -149,9 +149,8 @@ def test_numbers_are_put_into_a_text_and_each_sentence_that_changed_is_told(proj
 
 def written(project, text=TEXT):
     project.add("one")
-    path = project.root / "notebooks/demo/one.ipynb"
-    path.write_text(json.dumps(cells(project, text, project.code("seed = 0", "parameters", count=1))))
-    return path
+    notebook = cells(project, text, project.code("seed = 0", "parameters", count=1))
+    return project.accepted(project.root / "notebooks/demo/one.ipynb", notebook)
 
 
 def test_a_run_is_held_to_its_text_only_with_the_committed_parameters(project, capsys):
@@ -162,6 +161,55 @@ def test_a_run_is_held_to_its_text_only_with_the_committed_parameters(project, c
         items.item("demo/one", values | NAMES | {"gain": {"a": 3.5}}).check_text()
     items.item("demo/one", values | {"seed": 1}).check_text()
     assert "committed run" in capsys.readouterr().out
+
+
+def test_what_moved_is_listed_by_sentence(project):
+    held = project.code("if item.official:\n    loss = 2 * rate\n    gone = missing\n    last = 1", count=1)
+    text = "It gains 2.9<!-- rate -->. It loses twice<!-- loss --> as much, or 3<!-- last -->."
+    given = cells(project, text + " All<!-- must: rate < 2 --> are low. On TIB, 5<!-- gone -->.", held)
+    assert prose_numbers.moved(given, {"rate": 2.94}).splitlines() == [
+        "- twice is 5.88, 3 is 1: It loses twice as much, or 3.",
+        "- not so here: All are low.",
+        "- 1 of the 5 numbers and statements cannot be compared, because this run has not what they are about.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ran", "edited"),
+    [
+        (["", "seed = 0", "x = 1"], False),
+        (
+            ["", "seed = 0", "x = 1\n", "# Parameters\nseed = 0\n"],
+            False,
+        ),  # as papermill writes them, and IPython keeps them
+        (["", "seed = 0", "x = 2"], True),
+        (["", "seed = 0", "x = 1", "seed = f()"], True),
+        (["", "other = 0"], True),
+    ],
+)
+def test_what_ran_in_a_kernel_may_be_other_code_than_is_saved(project, ran, edited):
+    project.add("one", "x = 1", parameters="seed = 0")
+    item = items.item("demo/one", {"seed": 0, "In": ran})
+    assert (item.edited, item.official) == (edited, not edited)
+
+
+@pytest.mark.parametrize("change", [("x = 1", "x = 2"), ("2.9<", "3.9<"), ('"xcrepro"', '"other"')])
+def test_an_edited_notebook_is_the_readers_own_unless_the_kit_runs_it(project, change, monkeypatch, capsys, tmp_path):
+    notebook = cells(project, "It gains 2.9<!-- x -->.", project.code("x = 1", count=1))
+    path = project.root / "notebooks/demo/one.ipynb"
+    project.add("one")
+    project.accepted(path, notebook)
+    assert items.item("demo/one", {"x": 2.9}).official
+    path.write_text(path.read_text().replace(*change))
+    item = items.item("demo/one", {"x": 1})
+    assert not item.official
+    item.check_text()
+    assert "committed run" in capsys.readouterr().out
+    monkeypatch.setenv("XCREPRO_RECORD", str(tmp_path / "notes"))
+    item = items.item("demo/one", {"x": 1})
+    assert item.official
+    item.check_text()
+    assert json.loads((tmp_path / "notes").read_text().splitlines()[-1])[0] == "moved"
 
 
 def test_accepting_notes_what_moved_and_refuses_what_is_not_so(project, monkeypatch, tmp_path):
@@ -187,7 +235,8 @@ def test_accept_writes_the_number_into_the_notebook(project, capsys, in_process)
     assert "We find 2.9 of them. -> We find 3.1 of them." in capsys.readouterr().out
     path.write_text(path.read_text().replace("We find 3.1", "We find 3.2"))
     run = runner.run("demo/one")  # not unchanged: a number of its text is another one
-    assert "3.2 is 3.14" in run.results[0].why
+    assert run.results[0].outcome == "differs"
+    assert any("3.2 is 3.14" in said for said in run.results[0].said)
 
 
 def test_functions_of_a_notebook(project, tmp_path):

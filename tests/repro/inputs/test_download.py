@@ -314,6 +314,18 @@ def test_wrong_file_inside_is_named_by_its_place_in_the_archive(tiny, cache, ser
     assert everything(cache) == []
 
 
+def test_a_filter_that_does_not_fit_is_seen_before_the_archive_is_trusted(tiny, cache, server):
+    """So that a repaired archive is not refused for the sum of the broken one."""
+    files = {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST}
+    server.body = archive(files | {"Tiny/filter_labels_test.txt": "0 99\n"})
+    with damaged("filter_labels_test.txt", line=1, match=r"^tiny-3\.zip/Tiny/"):
+        download.fetch("tiny-3", progress=False)
+    assert everything(cache) == []
+    server.body = archive(files | {"Tiny/filter_labels_test.txt": "0 1\n"})
+    download.fetch("tiny-3", progress=False)
+    assert [part.tolist() for part in read().excluded] == [[0], [1]]
+
+
 def test_archive_without_data(tiny, cache, server):
     server.body = archive({"Tiny/readme.txt": "moved"})
     with pytest.raises(DataMissing, match=r"^tiny-3\.zip"):

@@ -15,6 +15,7 @@ import pytest
 from scipy.sparse import csr_matrix, random_array
 
 from tests.naive import same_bits
+from tests.refused import refused
 from tests.test_full_disk import full_disk, in_a_namespace
 from xcrepro import models
 from xcrepro.core.predictions import TopK
@@ -83,6 +84,11 @@ def test_the_time_of_predicting_is_without_training(data, monkeypatch):
     training.predictions(X, 3)
     assert training.about()["train seconds"] == 5.0
     assert training.about()["predict seconds"] == 0.25
+
+
+def test_labels_only_are_nothing_to_train_on(data):
+    with refused("dataset", match="features"):
+        trained.training(PLT(), None, data[1], of="mine")
 
 
 def test_does_not_touch_the_prototype(data):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 
 import numpy as np
@@ -28,8 +29,8 @@ def tib():
 
 def differences(values, stderr=0.01) -> pd.DataFrame:
     """As xc.compare gives them, the pair turned."""
-    rows = [("PSP", k, "FastXML", "PfastXML", -value, stderr) for k, value in zip((1, 3, 5), values, strict=True)]
-    return pd.DataFrame(rows, columns=["metric", "k", "left", "right", "value", "stderr"])
+    rows = [("PSP", k, "FastXML", "PfastXML", -value) for k, value in zip((1, 3, 5), values, strict=True)]
+    return pd.DataFrame(rows, columns=["metric", "k", "left", "right", "value"]).assign(stderr=stderr)
 
 
 def item(id="jain16/table3_table4", recorded=None):
@@ -278,3 +279,19 @@ def test_the_weakest_k_of_a_claim_of_less(tib):
     assert row["TIB"].startswith("-9.0 (")
     assert row["TIB"].endswith("at k = 3")
     assert row["verdict"] == "holds on TIB"
+
+
+def test_the_interval_that_is_shown_carries_the_verdict(tib):
+    """Whatever the three differences and their errors are: beyond 0 where the claim holds or does not, around it where
+    nobody can tell."""
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(30):
+        one, _ = item()
+        table = differences(rng.normal(rng.choice([-0.03, 0, 0.03]), 0.02, 3), rng.uniform(0.003, 0.02, 3))
+        row = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, table))).iloc[0]
+        low, high = re.search(r"\((.*) to (.*)\)", row["TIB"]).groups()
+        word = "holds" if float(low) > 0 else "does not hold" if float(high) < 0 else "cannot tell"
+        assert row["verdict"] == f"{word} on TIB", row["TIB"]
+        seen.add(word)
+    assert len(seen) == 3

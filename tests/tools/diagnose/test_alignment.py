@@ -12,6 +12,7 @@ from scipy.stats import binom
 import xcrepro as xc
 from xcrepro import TopK, models
 from xcrepro.core import propensity
+from xcrepro.core.data import registry
 from xcrepro.core.data.read import read_labels, read_sparse
 from xcrepro.core.errors import ArgumentError
 from xcrepro.tools import diagnose, formats
@@ -304,6 +305,28 @@ def test_a_square_matrix_that_is_transposed():
     Y, scores = ds.test.Y[:n], MODELS["best"](ds).to_csr()[:n]
     assert diagnose.check(Y, TopK.from_scores(scores, 5)) == []
     assert kinds(diagnose.check(Y, TopK.from_scores(scores.T, 5)))[0] == "transposed"
+
+
+def test_a_truth_whose_print_is_filtered_and_no_filter():
+    """Of the shape of LF-AmazonTitles-131K's test split; with a filter, empty or not, and of other data nothing is said."""
+    entry = registry.get("lf-amazontitles-131k")
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, entry.n_labels, (entry.n_test, 2), dtype=np.int32)
+    Y = sparse.csr_matrix(
+        (np.ones(entry.n_test), ids[:, 0], np.arange(entry.n_test + 1)), (entry.n_test, entry.n_labels)
+    )
+    top = TopK.from_ids(ids, n_labels=entry.n_labels)
+    nothing = np.empty(0, int), np.empty(0, int)
+    for given, kinds in (
+        (None, ["no filter"]),
+        (nothing, []),
+        ((np.array([0]), np.array([ids[0, 1]])), ["filter pairs"]),
+    ):
+        found = {finding.kind for finding in diagnose.check(Y, top, exclude=given)}
+        assert found & {"no filter", "filter pairs"} == set(kinds)
+    assert "no filter" not in {
+        finding.kind for finding in diagnose.check(Y[1:], TopK(ids[1:], top.scores[1:], top.n_labels))
+    }
 
 
 def test_filter_pairs_left_in():

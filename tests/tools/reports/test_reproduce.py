@@ -6,11 +6,13 @@ import csv
 import dataclasses
 import math
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import xcrepro as xc
 from tests.refused import damaged
@@ -158,7 +160,9 @@ def test_ours_is_what_the_notebook_itself_sets_beside_print():
     for name in ("bibtex", "delicious"):
         made = recorded.read(ROOT / f"data/recorded/xcrepo/tables_benchmarks/{name}.csv")
         found = {"xcrepo/tables_benchmarks": [*compare_with_print.cells("xcrepo/tables_benchmarks", made.tables)]}
-        rows, missing = reproduce.beside(name, f"xcrepo:{name.title()}", ["xcrepo/tables_benchmarks"], found, {}, 2515)
+        rows, missing = reproduce.beside(
+            name, f"xcrepo:{name.title()}", ["xcrepo/tables_benchmarks"], found, {}, 2515, found
+        )
         code = {"P": "P", "nDCG": "N", "PSP": "PSP", "PSnDCG": "PSN"}
         mine = {(row["method"].removesuffix(" *"), row["metric"]): row for row in rows}
         part = of[of["dataset"] == name.title()]
@@ -170,7 +174,9 @@ def test_ours_is_what_the_notebook_itself_sets_beside_print():
             assert float(row["difference"]) == pytest.approx(line.difference, abs=0.006)
             assert float(row["test points"].removeprefix("± ")) == pytest.approx((line.high - line.low) / 2, abs=0.006)
         assert not {method for method, _ in missing} & {*part["model"]}
-    missing = reproduce.beside("eurlex-4k", "xcrepo:EURLex-4K", ["xcrepo/tables_benchmarks"], {}, {}, 3809)[1]
+    missing = reproduce.beside(
+        "eurlex-4k", "xcrepo:EURLex-4K", ["xcrepo/tables_benchmarks"], {}, {}, 3809, ["xcrepo/tables_benchmarks"]
+    )[1]
     sizes = [number for (_, why), number in missing.items() if "size or a time" in why]
     of = xc.published.table("xcrepo:EURLex-4K").query("metric in ['model_size_gb', 'train_time_hr'] and printed != ''")
     assert sum(sizes) == len(of) > 10
@@ -374,6 +380,61 @@ def test_from_the_word_to_the_page(demo, capsys, monkeypatch):
     here["there"] = False
     assert main(["reproduce", "eurlex-4k"]) == 2
     assert "is not to be had" in capsys.readouterr().err
+
+
+BESIDE = """
+from types import SimpleNamespace as Made
+from xcrepro.core.data import registry
+about = {"name": "eurlex-4k", "title": "EURLex-4K", "comparable": True, "notes": (), "test": Made(Y=pd.DataFrame([0] * 9))}
+psp = pd.DataFrame({"model": models, "metric": "PSP", "k": 1, "value": 30.0, "low": 28.0, "high": 32.0})
+item.beside(Made(entry=registry.get("eurlex-4k"), **about), psp, "xcrepo")
+item.check(pd.DataFrame({"model": models, "PSP@1": 30.0}), "psp")
+"""
+
+
+def test_a_restricted_run_adds_to_the_page_and_has_the_intervals_of_its_notebook(demo):
+    project, home, add, _ = demo
+    add("one", BESIDE)
+
+    def page() -> tuple[str, pd.DataFrame]:
+        home = project.root / "build/reproduced/eurlex-4k"
+        rows = pd.read_csv(home / "rows.csv", keep_default_na=False)
+        return (home / "page.md").read_text(), rows[rows["method"] == "FastXML *"].set_index("metric")
+
+    assert main(["reproduce", "eurlex-4k", "demo/one"]) == 0
+    text, rows = page()
+    assert rows.loc["PSP@1", ["test points", "chance"]].tolist() == ["± 2.00", "beyond"]  # 26.6 is printed
+    assert "demo/two was not asked for" in text
+    ran(home)
+    assert main(["reproduce", "eurlex-4k", "demo/two"]) == 0
+    text, rows = page()
+    assert ran(home) == ["two"]
+    assert rows.loc["PSP@1", "by"] == "demo/one, psp table"
+    assert "not asked for" not in text
+    # What is out of date is not on the page, and the page says so.
+    add("one", "x = 1")
+    assert main(["reproduce", "eurlex-4k", "demo/two"]) == 0
+    text, rows = page()
+    assert "PSP@1" not in rows.index
+    assert "an earlier run is out of date: the notebook's code changed" in text
+
+
+def test_the_labels_of_each_bin_are_beside_print(monkeypatch):
+    """reeval's table 2 on counts that are made up: one label of 9 points, three of 10, none, one of 1,000."""
+    counts = np.array([0, 9, 10, 10, 10, 1000])
+    Y = np.zeros((1, 6))
+    made = types.SimpleNamespace(label_counts=counts, train=types.SimpleNamespace(X=None, Y=sparse.csr_matrix(Y)))
+    made.test = made.train
+    monkeypatch.setattr(load, "load", lambda *_, **__: made)
+    rows = {row["metric"]: row for row in reproduce.counted("eurlex-4k", "reeval:table2")}
+    assert {name: int(row["ours"]) for name, row in rows.items() if name.startswith("labels_")} == {
+        "labels_1-9": 1,
+        "labels_10-99": 3,
+        "labels_100-999": 0,
+        "labels_1000+": 1,
+    }
+    assert (rows["labels_1-9"]["printed"], rows["labels_1-9"]["difference"]) == ("2,413", "-2412")
+    assert (rows["labels_1-9"]["chance"], rows["labels_1000+"]["chance"]) == ("beyond", "within")
 
 
 def test_what_it_took_is_kept(demo):

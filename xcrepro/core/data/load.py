@@ -199,7 +199,7 @@ def load(
         label_names=_label_names(entry, folder, train.Y.shape[1]),
         validation=_validation(entry, folder, train),
         label_features=_label_features(entry, folder, train),
-        excluded=_excluded(entry, folder, test),
+        excluded=read_excluded(entry, folder, test),
         words=_words(folder, train),
     )
 
@@ -555,7 +555,7 @@ def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:
     return found
 
 
-def _excluded(entry: Entry, folder: Path, test: Split) -> tuple[np.ndarray, np.ndarray] | None:
+def read_excluded(entry: Entry, folder: Path, test: Split) -> tuple[np.ndarray, np.ndarray] | None:
     """The pairs that may not be predicted, where a file of them lies beside the data and names some."""
     from xcrepro.core.data import splits
 

@@ -148,14 +148,14 @@ def drawn_from(svg: bytes) -> bytes:
     return found.group(1) if found else b""
 
 
-def display(png: bytes, link: str = "") -> None:
-    """Show a PNG if there is a notebook to show it in; ``link`` is the Markdown that a committed notebook has in its place."""
+def display(shown: bytes | dict, **options) -> None:
+    """Show a PNG, or a mapping of media types, if there is a notebook to show it in."""
     import sys
 
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()) and hasattr(shell, "kernel"):
         from IPython.display import Image, display
 
-        display(Image(png), metadata={"xcrepro": {"link": link}} if link else None)
+        display(Image(shown) if isinstance(shown, bytes) else shown, raw=isinstance(shown, dict), **options)
 
 
 class DrawingFault(XCError):

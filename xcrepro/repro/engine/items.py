@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from xcrepro.core import paths
-from xcrepro.core.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.repro.drawing import figures, tables
 from xcrepro.repro.engine import compare_outputs, manifest, notebooks, prose_numbers, recorded, rounding, run_log
 
@@ -40,11 +40,13 @@ class Wishes:
     accepted: str = ""
     """``$XCREPRO_ACCEPT``: the item whose differences are the new state and no fault."""
     own: bool = False
-    """``$XCREPRO_OWN``: the run is a reader's own, whatever its parameters are."""
+    """``$XCREPRO_OWN``: the run is a sweep's or a report's own, whatever its parameters are, and nobody reads its text."""
     redraws: bool = False
     """``$XCREPRO_REDRAW``: note also pictures whose bytes alone differ."""
     recorded: bool = False
     """The run's tables are noted as results on real data (:func:`recorded.asked`)."""
+    watched: bool = False
+    """The kit itself runs the notebook, to compare it or to accept it: an edited one is then a new version, and no reader's."""
 
     @classmethod
     def asked(cls) -> Wishes:
@@ -55,6 +57,7 @@ class Wishes:
             own="XCREPRO_OWN" in os.environ,
             redraws=bool(given("XCREPRO_REDRAW")),
             recorded=recorded.asked(),
+            watched=bool(given("XCREPRO_RECORD") or given("XCREPRO_FIGURES")),
         )
 
 
@@ -68,15 +71,10 @@ def folder(official: bool, wishes: Wishes | None = None) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """A figure or table being made. Get one with :func:`item`.
-
-    ``official`` says whether ``parameters`` are the notebook's own. Only then are results compared with what is
-    committed, and only then do they go to ``figures/``.
-    """
+    """A figure or table being made. Get one with :func:`item`."""
 
     entry: manifest.Entry
     parameters: dict
-    official: bool
     namespace: Mapping[str, object] = dataclasses.field(default_factory=dict, repr=False)
     """The notebook's names, which the expressions behind its typed numbers use."""
     origins: list[str] = dataclasses.field(default_factory=list, repr=False)
@@ -89,7 +87,57 @@ class Item:
     """Name of a table -> its CSV, of all that this run checked or saved."""
     moved: list[str] = dataclasses.field(default_factory=list, repr=False)
     """How files of this run differ from what is committed."""
+    told: list[str] = dataclasses.field(default_factory=list, repr=False)
+    """What :meth:`tell` has shown."""
     wishes: Wishes = dataclasses.field(default_factory=Wishes.asked, repr=False)
+
+    @property
+    def official(self) -> bool:
+        """Whether this run is the committed one: its parameters and, unless the kit itself runs it, its code and typed numbers.
+
+        Only then are results compared with what is committed, and only then do they go to ``figures/``.
+        """
+        if self.wishes.own:  # a sweep's runs are its own, also the one with the item's own parameters
+            return False
+        if self.wishes.accepted == self.entry.id:
+            return True
+        return self.parameters == self.entry.official() and (self.wishes.watched or not self.edited)
+
+    @property
+    def edited(self) -> bool:
+        """Whether code or typed numbers of the notebook are not those accepted: in its file, or in the cells that have run.
+
+        A reader of JupyterLab need not save what runs. Cells that only set parameters are no edit; their values are compared.
+        """
+        notebook = notebooks.read(self.entry.notebook)
+        note = notebooks.accepted(notebook)
+        if {**prose_numbers.note(notebook), "parameters": None} != {**note, "parameters": None}:
+            return True
+        known = {notebooks.text(cell["source"]).strip() for cell in notebooks.code_cells(notebook)}
+        ran = (source.strip() for source in self.namespace.get("In", ()))
+        return any(source not in known and not self._sets_parameters(source) for source in ran)
+
+    @property
+    def differs(self) -> str:
+        """In which this run differs from the committed one, in words."""
+        return told_apart(self.entry, self.parameters) or "its code or its text is edited"
+
+    def tell(self, moved: str = "") -> None:
+        """Show, below the first screen of a reader's own run, in what it differs; at its end also which numbers of the text
+        ``moved``."""
+        if self.wishes.own:
+            return
+        said = f"**A run of your own**: {self.differs}. The text describes the committed run"
+        said += f"; in this one:\n\n{moved}" if moved else "."
+        figures.display({"text/markdown": said}, display_id=f"{self.entry.id}, own", update=bool(self.told))
+        self.told.append(said)
+
+    def _sets_parameters(self, source: str) -> bool:
+        cell = {"cell_type": "code", "metadata": {"tags": ["parameters"]}, "source": source}
+        try:
+            return notebooks.parameters("cell", {"cells": [cell]}).keys() <= self.parameters.keys()
+        except DataError:
+            return False
 
     @property
     def module(self) -> ModuleType | None:
@@ -157,7 +205,7 @@ class Item:
             if self.wishes.recorded:
                 recorded.note(part, table)
             if not quiet:
-                print(f"{self.name(part)}: not compared, these are not the manifest's parameters")
+                print(f"{self.name(part)}: not compared, because {self.differs}")
             return
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
@@ -222,20 +270,17 @@ class Item:
         """Show what documents or tables (``"jain16"``, ``"jain16:table3a"``) print of this run's dataset beside what it found.
 
         ``table`` is in the unit of print: model, metric, k, value, low and high, and ``state`` where a model was calibrated
-        (:mod:`xcrepro.repro.published.compare_with_print`). Of a dataset that is not printed the names of those that are.
+        (:mod:`xcrepro.repro.published.compare_with_print`). Where nothing of it is printed, why, and what is.
         """
         of = importlib.import_module(BESIDE)
         found = of.beside(ds, table, sources)
-        if len(found):
-            documents = dict.fromkeys(id.partition(":")[0] for id in found["table"])
-            for version in filter(None, (of.other_version(ds.entry, one) for one in documents)):
-                print(f"{version}, so ours is another experiment.")
-            tables.display(tables.show(found))
+        run_log.note("beside", of.noted(table))
+        if not len(found):
+            print(f"{', '.join(sources)}: {of.why_none(ds, sources)}")
             return
-        names = [name for name in of.of(sources) if name]
-        print(
-            f"{', '.join(sources)}: no number of {ds.title.partition(', ')[0]} is printed; of these: {', '.join(names)}"
-        )
+        for why in of.why_apart(ds, (id.partition(":")[0] for id in found["table"])):
+            print(f"{why}, so ours is another experiment.")
+        tables.display(tables.show(found))
 
     def verdicts(self, evidence: pd.DataFrame) -> None:
         """Save and show the claims that this notebook tests with their verdicts, by :meth:`evidence`: first those that data
@@ -262,15 +307,17 @@ class Item:
         """Compare the numbers typed in the notebook's text with this run, by the expressions in the comments behind them.
 
         The last call of a notebook; it prints one line, which speaks of the run's tables as well. What is not so is raised as
-        ``TypedFault``, and `xcrepro accept` writes numbers that moved into the text. With other parameters than the committed
-        ones nothing is compared, and the line says so.
+        ``TypedFault``, and `xcrepro accept` writes numbers that moved into the text. Of a reader's own run the line says that
+        the text describes the committed one, and the numbers that moved are listed under the first screen.
         """
+        notebook = notebooks.read(self.entry.notebook)
         if not self.official:
+            moved = "" if self.wishes.own else prose_numbers.moved(notebook, self.namespace)
+            self.tell(moved or "- every number of the text is the same in this run")
             print(
                 f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
             )
             return
-        notebook = notebooks.read(self.entry.notebook)
         found = prose_numbers.faults(notebook, self.namespace)
         said = [f"cell {one.held.cell + 1}: {one.why}" for one in found]
         if self.wishes.accepted == self.entry.id and all(one.now for one in found):
@@ -278,7 +325,10 @@ class Item:
                 run_log.note("typed", json.dumps([one.held.cell, one.held.start, one.held.written, one.now]))
             found = []
         if found and not compare_outputs.elsewhere():
-            raise prose_numbers.TypedFault(f"{self.name()}: the text is not what the run says: {'; '.join(said)}")
+            if self.wishes.accepted or not self.edited:
+                raise prose_numbers.TypedFault(f"{self.name()}: the text is not what the run says: {'; '.join(said)}")
+            for one in said:  # a new version of the notebook, which nobody has accepted yet
+                run_log.note("moved", f"notebooks/{self.entry.id}.ipynb, {one}")
         values = sum(map(compare_outputs.counted, self.made.values()))
         equal = f"{len(self.moved)} files differ" if self.moved else f"{values} values equal the committed run"
         words = f"differ here: {'; '.join(said)}" if found else "hold"
@@ -302,7 +352,8 @@ class Item:
         contents = figures.render(fig, table, code, origin)
         self._claim(table, part)
         self._write(contents, part)
-        figures.display(contents[".png"], self._link(fig, part) if self.official else "")
+        link = {"xcrepro": {"link": self._link(fig, part)}} if self.official else None
+        figures.display(contents[".png"], metadata=link)
 
     def _link(self, fig: Figure, part: str) -> str:
         """Markdown for the committed picture, from the notebook's place; its title is the text for who cannot see it."""
@@ -388,6 +439,16 @@ def module_of(id: str) -> ModuleType | None:
         return None
 
 
+def told_apart(entry: manifest.Entry, values: Mapping[str, object]) -> str:
+    """The parameters that are not the committed ones, each with the committed value, as Markdown; empty where all are."""
+    official = entry.official()
+    differ = [name for name, value in values.items() if name not in official or value != official[name]]
+    set_to, instead = (
+        ", ".join(f"`{name} = {of[name]!r}`" for name in differ if name in of) for of in (values, official)
+    )
+    return f"{set_to} (committed: {instead or 'no such parameter'})" if differ else ""
+
+
 def own_name(entry: manifest.Entry, values: Mapping[str, object]) -> str:
     """A folder's name for a reader's own run: the parameters that are not the notebook's own."""
     official = entry.official()
@@ -445,6 +506,7 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
         )
     values = {name: notebooks.plain(namespace[name]) for name in names}
     check_parameters(entry, values)
-    # A sweep's runs are its own, also the one with the item's own parameters.
-    wishes = Wishes.asked()
-    return Item(entry, values, values == entry.official() and not wishes.own, namespace, wishes=wishes)
+    found = Item(entry, values, namespace)
+    if not found.official:
+        found.tell()
+    return found

@@ -1,7 +1,7 @@
 """The list of items: ``notebooks/manifest.toml``, which says of each only what cannot be derived.
 
 An item ``paper/name`` has the notebook ``notebooks/paper/name.ipynb``, perhaps the module ``papers/paper/name.py``, and
-``figures/paper/name*``. Its parameters and their values are those of the notebook's parameters cell.
+``figures/paper/name*``. Its parameters are those of the notebook's parameters cell, its committed values those accepted.
 """
 
 from __future__ import annotations
@@ -55,8 +55,11 @@ class Entry:
         return self.home / "notebooks" / f"{self.id}.ipynb"
 
     def official(self) -> dict:
-        """All parameters of the official run: those of the notebook's parameters cell, none where it has no such cell."""
-        return notebooks.parameters(self.notebook)
+        """All parameters of the committed run, whatever a reader has written into the parameters cell since it was accepted."""
+        notebook = notebooks.read(self.notebook)
+        here = notebooks.parameters(self.notebook, notebook)
+        found = notebooks.accepted(notebook).get("parameters", here)
+        return {name: found[name] for name in sorted(found, key=[*here, *found].index)}
 
     def tables(self) -> list[Path]:
         """The committed tables of the item, ``figures/<id>*.csv``, that without a part first."""

@@ -70,8 +70,18 @@ def tags(cell: dict) -> list[str]:
 
 
 def code_cells(notebook: dict) -> list[dict]:
-    """The notebook's code cells, in its order."""
-    return [cell for cell in notebook["cells"] if cell.get("cell_type") == "code"]
+    """The notebook's code cells, in its order, but for empty ones: an editor adds one below the last cell that is run."""
+    return [cell for cell in notebook["cells"] if cell.get("cell_type") == "code" and text(cell["source"]).strip()]
+
+
+def accepted(notebook: dict) -> dict:
+    """What `xcrepro accept` noted in a notebook: its parameters, and digests of its code and of its typed numbers.
+
+    An editor keeps the note when a reader changes cells and saves. It is empty where there is none.
+    """
+    metadata = notebook.get("metadata")
+    note = metadata.get("xcrepro") if isinstance(metadata, dict) else None
+    return note if isinstance(note, dict) and isinstance(note.get("parameters"), dict) else {}
 
 
 def relinked(text: str, home: Path, place: Path, others: Mapping[Path, Path]) -> str:

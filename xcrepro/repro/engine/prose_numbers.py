@@ -8,10 +8,12 @@ before it say, and a quoted text in place of an expression says where a number i
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
 from xcrepro.core.errors import XCError
@@ -101,11 +103,13 @@ class Held:
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What is wrong at a place; ``now`` is the number that would be right, empty where no number could mend it."""
+    """What is wrong at a place; ``now`` is the number that would be right, empty where no number could mend it, and ``value``
+    what the expression gives, None where it fails."""
 
     held: Held
     why: str
     now: str = ""
+    value: float | bool | None = None
 
 
 def without_comments(text: str) -> str:
@@ -133,6 +137,12 @@ def held(notebook: dict) -> list[Held]:
 def digest(notebook: dict) -> str:
     """SHA-256 over the numbers that are held and their expressions: a run has to be compared with them."""
     return hashlib.sha256(json.dumps([(one.written, one.code) for one in held(notebook)]).encode()).hexdigest()
+
+
+def note(notebook: dict) -> dict:
+    """What :func:`notebooks.accepted` is to find of a notebook as it is now."""
+    code, text = notebooks.code_hash(notebook)[:16], digest(notebook)[:16]
+    return {"parameters": notebooks.parameters("notebook", notebook), "code": code, "text": text}
 
 
 def unheld(notebook: dict) -> list[str]:
@@ -165,11 +175,52 @@ def faults(notebook: dict, namespace: Mapping[str, object]) -> list[Fault]:
             continue
         if one.condition:
             if not bool(value):
-                found.append(Fault(one, f"`{one.code}` is not so"))
+                found.append(Fault(one, f"`{one.code}` is not so", value=False))
         elif not one.quoted and not rounds_to(value, one.written):
             now = "" if one.written.lower() in WORDS else written_like(value, one.written)
-            found.append(Fault(one, f"{one.written} is {value:.6g}, by `{one.code}`", now))
+            found.append(Fault(one, f"{one.written} is {value:.6g}, by `{one.code}`", now, value))
     return found
+
+
+def names_of(notebook: dict, namespace: Mapping[str, object]) -> dict:
+    """The names of a reader's own run, and those that its expressions use and only the committed run defines.
+
+    The cells that define them begin with ``if item.official:``, because on other data they may fail. What can be defined is.
+    """
+    names = dict(namespace)
+    for cell in notebooks.code_cells(notebook):
+        try:
+            body = ast.parse(notebooks.text(cell["source"])).body
+        except (SyntaxError, ValueError):  # a magic of IPython's
+            continue
+        for guarded in body:
+            if isinstance(guarded, ast.If) and ast.unparse(guarded.test) == "item.official":
+                for line in guarded.body:
+                    with contextlib.suppress(Exception):
+                        exec(compile(ast.Module([line], []), "<text>", "exec"), names)
+    return names
+
+
+def moved(notebook: dict, namespace: Mapping[str, object]) -> str:
+    """Which numbers of the text a reader's own run has otherwise, as Markdown: a line for each sentence, then how many could
+    not be compared, because the run has not what they are about."""
+    by_sentence: dict[str, list[str]] = {}
+    unknown = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is computed only to be compared
+        found = faults(notebook, names_of(notebook, namespace))
+    for one in found:
+        if one.value is None or one.value != one.value:
+            unknown += 1
+            continue
+        text = notebooks.text(notebook["cells"][one.held.cell]["source"])
+        said = "not so here" if one.held.condition else f"{one.held.written} is {one.now or f'{one.value:.3g}'}"
+        by_sentence.setdefault(sentence(text, one.held.start), []).append(said)
+    lines = [f"- {', '.join(dict.fromkeys(said))}: {words}" for words, said in by_sentence.items()]
+    if unknown:
+        of = f"{unknown} of the {len(held(notebook))} numbers and statements"
+        lines.append(f"- {of} cannot be compared, because this run has not what they are about.")
+    return "\n".join(lines)
 
 
 def rounds_to(value: float, written: str) -> bool:

@@ -110,7 +110,7 @@ def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dic
 
 def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
     """What ``given`` asks to be recorded; everything is checked here."""
-    values = runner.with_own(entry, given)
+    values = runner.with_own(entry, entry.official() | given)
     committed = None if values.get("folder") else recorded.own_data(values.get("dataset"), entry.root)
     if not values.get("folder") and not committed:
         rule = "must be given to record a run: what is recorded is of real data" if "folder" in values else "is missing"

@@ -149,7 +149,7 @@ def run(
     named = manifest.find(entries, items)
     left = [] if items or long else [name for name in named if entries[name].long]
     named = [name for name in named if name not in left]
-    plan = _plan(entries, named, force or accept, parameters or {})
+    plan = _plan(entries, named, force, accept, parameters or {})
     left = [name for name in left if name not in plan]
     results = {name: Result(name, "left out", "it takes long: name it, or ask for the long ones too") for name in left}
     for result in results.values():
@@ -198,7 +198,9 @@ def alone(root: Path) -> Iterator[None]:
         lock.release()
 
 
-def _plan(entries: dict[str, manifest.Entry], named: list[str], force: bool, given: dict) -> dict[str, Job]:
+def _plan(
+    entries: dict[str, manifest.Entry], named: list[str], force: bool, accept: bool, given: dict
+) -> dict[str, Job]:
     """The jobs in running order; all checks are here."""
     plan: dict[str, Job] = {}
     for name in manifest.with_needs(entries, named):
@@ -212,7 +214,15 @@ def _plan(entries: dict[str, manifest.Entry], named: list[str], force: bool, giv
         label = "" if same else f"other/{items_.own_name(entry, values)}"
         executed = entry.root / "build" / "notebooks" / label / f"{name}.ipynb"
         stamp = stamps.path(entry) if same else None
-        plan[name] = Job(entry, values, same, not same, force and name in named, executed, stamp)
+        plan[name] = Job(
+            entry,
+            values,
+            compare_outputs,
+            values != with_own(entry, {}),
+            (force or accept) and name in named,
+            executed,
+            stamp,
+        )
     wanted = set(named)
     for name in reversed(plan):  # what one needs stands before it
         wanted |= set(plan[name].needs) if name in wanted else set()
@@ -220,10 +230,10 @@ def _plan(entries: dict[str, manifest.Entry], named: list[str], force: bool, giv
 
 
 def with_own(entry: manifest.Entry, own: dict) -> dict:
-    """All parameters of a run with some of a reader's own; refused where the notebook does not have them."""
-    official = entry.official()
-    notebooks.check_values(entry.notebook.name, official, own)
-    return {**official, **{key: notebooks.plain(value) for key, value in own.items()}}
+    """All parameters of a run with some of a reader's own, the rest as the notebook has them; refused where it has not."""
+    here = notebooks.parameters(entry.notebook)
+    notebooks.check_values(entry.notebook.name, here, own)
+    return {**here, **{key: notebooks.plain(value) for key, value in own.items()}}
 
 
 def run_jobs(root: Path, jobs: list[Job], at_once: int | None) -> dict[str, Result]:
@@ -266,7 +276,7 @@ class _Scheduler:
         """Why ``job`` must run, None where it need not, and its fingerprint."""
         fingerprint = job.fingerprint or stamps.fingerprint(job.entry, job.values, self.versions, needs)
         if job.stamp is None:
-            return "not the item's own parameters", fingerprint
+            return "not the committed parameters", fingerprint
         why = stamps.reason(job.entry, stamps.read_at(job.stamp), fingerprint)
         if why is None and not job.executed.is_file():
             why = "its executed notebook is not there"
@@ -366,10 +376,8 @@ def _settle(job: Job, executed: Path, outputs: list[str], apart: list[str]) -> N
             text = notebooks.text(cell["source"])
             cell["source"] = notebooks.relinked(text, job.entry.notebook.parent, executed.parent, own)
     if not job.official:
-        official = job.entry.official()
-        differ = [name for name, value in job.values.items() if value != official[name]]
-        set_to, instead = (", ".join(f"`{name} = {of[name]!r}`" for name in differ) for of in (job.values, official))
-        about = f"with {set_to} (committed: {instead})" if differ else "with the committed parameters"
+        apart_by = items_.told_apart(job.entry, job.values)
+        about = f"with {apart_by}" if apart_by else "with the committed parameters"
         picture = "this run's" if figures / f"{job.entry.notebook.stem}.png" in own else "the committed run's"
         if f"{job.entry.id}.png" in apart:
             picture = "of recorded and printed results alone, because what it compares is not in this run"
@@ -419,6 +427,7 @@ def _write_back(entry: manifest.Entry, executed: Path, moved: Sequence[str]) -> 
     for cell, done in zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True):
         cell["outputs"], cell["execution_count"] = done["outputs"], done["execution_count"]
     said = prose_numbers.rewritten(notebook, (json.loads(one) for one in moved))
+    notebook["metadata"]["xcrepro"] = prose_numbers.note(notebook)
     with paths.atomic_path(entry.notebook) as part:
         part.write_text(tidy.tidied(notebook, entry.notebook), encoding="utf-8", newline="\n")
     return said

@@ -28,6 +28,12 @@ def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
     seen: dict[str, int] = {}
     cells = []
     for cell in notebook["cells"]:
+        if (
+            cell["cell_type"] == "code"
+            and not notebooks.text(cell["source"]).strip()
+            and not set(_METADATA) & {*cell["metadata"]}
+        ):
+            continue  # JupyterLab adds one below the last cell that is run
         if "injected-parameters" in notebooks.tags(cell):
             raise DataError(
                 path,
@@ -43,11 +49,17 @@ def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
     _fold_closing(cells)
     whole = {
         "cells": cells,
-        "metadata": {"kernelspec": _KERNEL, "language_info": {"name": "python"}},
+        "metadata": {"kernelspec": _KERNEL, "language_info": {"name": "python"}} | _note(notebook),
         "nbformat": 4,
         "nbformat_minor": 5,
     }
     return json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _note(notebook: dict) -> dict:
+    """What `xcrepro accept` noted, as it is: tidying what a reader has changed does not accept it."""
+    note = notebooks.accepted(notebook)
+    return {"xcrepro": note} if note else {}
 
 
 def _fold_closing(cells: list[dict]) -> None:

@@ -135,6 +135,7 @@ def into_cache(
         try:
             unpack(archive, files, progress=progress)
             train, test = load.read_folder(files, load.find_named(entry, files, archived=True), split)
+            load.read_excluded(entry, files, test)  # the whole archive is good before it is trusted
             differences = load.check_published(entry, source, archive.name, train, test)
         except XCError as error:
             raise _without_temporary(error, files, archive.name) from error
@@ -166,7 +167,7 @@ def _without_temporary(error: XCError, files: Path, archive: str) -> XCError:
     """The same error with the archive's name in place of the temporary folder, which is gone when it is read."""
     if isinstance(error, DataError):
         said = [text.replace(str(files), archive) for text in (error.path, error.found, error.expected)]
-        do = ". ".join(filter(None, (error.do, "Nothing was put into the cache")))
+        do = f"{error.do}. Nothing was put into the cache".lstrip(". ").replace("?.", "?")
         return DataError(*said, line=error.line, do=do)
     if isinstance(error, DataMissing):
         return DataMissing(str(error).replace(str(files), archive))

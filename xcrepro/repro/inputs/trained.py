@@ -187,8 +187,11 @@ def training(prototype: Model, X, Y, *, of: str = "", **further) -> Training:
     ``of`` is the dataset's name, by which files are called. ``further`` is what the model's ``fit`` takes besides, such as
     ``label_features`` of :class:`xcrepro.models.TwoTowers`. ArgumentError where X, Y or one of these is none that it takes.
     """
-    features, relevant = base.check_features(X), as_truth(Y)
     name = type(prototype).__name__
+    if X is None:
+        rule = "must have features, because this trains a model on them"
+        raise ArgumentError("dataset", rule, f"{of or 'data'} with labels only", "name data that have features")
+    features, relevant = base.check_features(X), as_truth(Y)
     text = json.dumps({"class": name, "parameters": prototype.get_params()}, sort_keys=True, default=_plain)
     shapes = np.array([*features.shape, relevant.n_rows, relevant.n_labels])
     points = features.indptr, features.indices, features.data

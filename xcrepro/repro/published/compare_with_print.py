@@ -8,6 +8,7 @@ finds the printed number of the same method, state, metric and k, and :func:`row
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ SURE = 1.96
 _STATES = {"": "none", "full": "none", "before": "none", "I": "isotonic", "after": "isotonic"}
 _PLAIN = ("", "none", "full", "*", "†", "‡", "♦")
 """Variants of a printed row that are the method as it is: no calibration, all labels, or the mark of its hardware."""
+STAND_INS = {("reeval", "SVM"): "DiSMEC"}
+"""(document, its method) -> ours of the same kind, which is set beside it by both names."""
 _COLUMN = re.compile(
     r"([A-Za-z][A-Za-z0-9-]*?)(?:@(\d+))?(?: \((ideal k|test|test labels|reachable)\))?"
     r"(?:-(I)|[ -](none|isotonic|platt|before|after))?"
@@ -122,7 +125,14 @@ def matched(printed: pd.DataFrame, ours: Iterable[Cell]) -> Iterator[tuple[objec
         first.setdefault(cell.key, cell)
     for line in printed.itertuples():
         k = "" if pd.isna(line.k) else str(line.k)
-        yield line, k, first.get((*_called(line.method, line.variant), line.metric, k))
+        method, state = _called(line.method, line.variant)
+        names = (method, own_method(line.source, method))
+        yield line, k, next((first[key] for name in names if (key := (name, state, line.metric, k)) in first), None)
+
+
+def own_method(table: str, method: str) -> str:
+    """What a printed method is called here: by its name, or by that of :data:`STAND_INS`."""
+    return STAND_INS.get((table.partition(":")[0], method), method)
 
 
 def _called(method: str, variant: str) -> tuple[str, str]:
@@ -154,17 +164,22 @@ def row(
     digits = len(line.printed.partition(".")[2])
     allowed = math.hypot(ours, SURE * float(line.stderr or 0)) + 0.5 * 10**-digits
     off = cell.value - line.value
+    unknown = math.isnan(off)  # what was meant cannot be read from the print
+    stands_in = f", here {cell.method}" * (cell.method == STAND_INS.get((line.source.partition(":")[0], line.method)))
+    read = (
+        "" if unknown or _number(line.printed.replace(",", "")) == line.value else f", read as {line.value:.{digits}f}"
+    )
     return {
         "table": line.source,
-        "method": f"{line.method} {line.variant}".strip(),
+        "method": f"{line.method} {line.variant}".strip() + stands_in,
         "metric": f"{line.metric}@{k}" if k else line.metric,
-        "printed": line.printed + ("†" if line.doubt else ""),
+        "printed": line.printed + ("†" if line.doubt else "") + read,
         "ours": f"{cell.value:.{max(digits, 1)}f}",
-        "difference": f"{off:+.{max(digits, 1)}f}",
+        "difference": "" if unknown else f"{off:+.{max(digits, 1)}f}",
         "test points": "".join(f"{'at most ' * at_most}± {half:.2f}" for half in halves[:1]),
         "split": "".join(f"± {one:.2f}" for one in split) or "one split",
         "training": "".join(f"± {one:.2f}" for one in seed),
-        "chance": "cannot tell" if not (halves or split) else "within" if abs(off) <= allowed else "beyond",
+        "chance": "cannot tell" if unknown or not (halves or split) else "within" if abs(off) <= allowed else "beyond",
     }
 
 
@@ -190,7 +205,7 @@ def beside(ds: Dataset, table: pd.DataFrame, sources: Sequence[str]) -> pd.DataF
     Parameters
     ----------
     ds : Dataset
-        Of the run. Only data that are those of print are set beside it (``ds.comparable``).
+        Of the run. Of other data than those of print (not ``ds.comparable``) :func:`why_apart` says why they are others.
     table : DataFrame
         What the run found, in the unit of print, in one of the forms that :func:`cells` reads: ``model`` (or ``rule``), metric
         (the names of ``xc.evaluate``), k, value and perhaps low and high; ``state`` where a model was calibrated
@@ -203,16 +218,35 @@ def beside(ds: Dataset, table: pd.DataFrame, sources: Sequence[str]) -> pd.DataF
     DataFrame
         Empty where nothing of it is printed. Printed values that the audit doubts have a dagger.
     """
-    entry = datasets.find(ds.entry.name if ds.entry else ds.name)
-    if entry is None or not ds.comparable:
-        return pd.DataFrame(columns=list(COLUMNS))
-    names, _, texts = tables.exact(table)
-    every = [*cells("", {"": [{name: (text, "") for name, text in zip(names, one, strict=True)} for one in texts]})]
-    found = matched(lines(entry.name, sources), every)
+    entry, every = _entry(ds), [*cells("", {"": json.loads(noted(table))})]
+    found = matched(lines(entry.name, sources), every) if entry else ()
     rows = [row(line, k, cell, every, ds.test.Y.shape[0]) for line, k, cell in found if cell]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def of(sources: Sequence[str]) -> list[str]:
-    """The datasets that documents or tables print, in their order."""
-    return list(dict.fromkeys(printed_tables.find(source=list(sources))["dataset"]))
+def noted(table: pd.DataFrame) -> str:
+    """A table of numbers as :func:`cells` reads it, as JSON."""
+    names, _, texts = tables.exact(table)
+    return json.dumps([{name: (text, "") for name, text in zip(names, one, strict=True)} for one in texts])
+
+
+def _entry(ds: Dataset) -> datasets.Entry | None:
+    return datasets.find(ds.entry.name if ds.entry else ds.name)
+
+
+def why_apart(ds: Dataset, documents: Iterable[str]) -> list[str]:
+    """Why a run's data are not those of documents: other data by their size or split, or another version."""
+    if (entry := _entry(ds)) is None:
+        return []
+    other = [] if ds.comparable else [f"These are not the data that are printed ({'; '.join(ds.notes)})"]
+    return other + [version for one in dict.fromkeys(documents) if (version := other_version(entry, one))]
+
+
+def why_none(ds: Dataset, sources: Sequence[str]) -> str:
+    """Why nothing that is printed meets a run: of its dataset nothing is, or of methods or numbers that the run has not."""
+    title, entry = ds.title.partition(", ")[0], _entry(ds)
+    if entry and len(printed := lines(entry.name, sources)):
+        methods = ", ".join(filter(None, dict.fromkeys(printed["method"])))
+        return f"of {title} there is print of {methods or 'the data'}, and no number of it is in this run"
+    names = dict.fromkeys(printed_tables.find(source=list(sources))["dataset"])
+    return f"no number of {title} is printed; of these: {', '.join(filter(None, names))}"

@@ -27,6 +27,8 @@ WHOLE = " (all records)"
 _LIVE, _RECORDED, _SYNTHETIC, _PRINT, _EXACT = SOURCES
 _COLUMNS = ("source", "dataset", "metric", "k", "left", "right", "value", "stderr", "low", "high", "p raw")
 _WORDS = {True: "holds", False: "does not hold", None: "cannot tell"}
+_DECIDE = ("does not hold", "cannot tell", "holds")
+"""Of a dataset's comparisons the first that is among them is its outcome."""
 
 Outcomes = Mapping[str, tuple[bool | None, str]]
 """Claim -> whether it holds (None: cannot tell), and what its cell found in words, such as "+2.1 points (1.4 to 2.8)"."""
@@ -170,17 +172,25 @@ def _named(claim: pd.Series, rows: pd.DataFrame) -> str:
 
 
 def _effect(claim: pd.Series, rows: pd.DataFrame) -> str:
-    """The comparison that speaks least for the claim, in points with its interval."""
-    compared = rows[rows["metric"] != ""]
+    """What decides a dataset's outcome: of the comparisons that come out as it does, the one that speaks least for the claim,
+    in points with its interval; words where a cell decides."""
+    deciding = next(rows[rows["outcome"] == word] for word in _DECIDE if (rows["outcome"] == word).any())
+    compared = deciding[deciding["metric"] != ""]
     if not len(compared):
-        return "; ".join(rows["effect"])
-    side = -1 if claim["direction"] in ("below", "at most") else 1
-    ends = compared["low"] if side > 0 else -compared["high"]
-    one = compared.loc[ends.where(ends.notna(), side * compared["value"]).idxmin()]
+        return "; ".join(deciding["effect"])
+    low, high = (compared[name].where(compared[name].notna(), compared["value"]) for name in ("low", "high"))
+    target = float(claim["value"] or 0)
+    if claim["direction"] == "within":
+        worst = np.maximum(-low, high)
+    elif claim["direction"] == "equal":
+        worst = (compared["value"] - target).abs()
+    else:
+        worst = high if claim["direction"] in ("below", "at most") else -low
+    one = compared.loc[worst.idxmax()]
     text = f"{100 * one['value']:+.1f}"
     if pd.notna(one["low"]):
         text += f" ({100 * one['low']:+.1f} to {100 * one['high']:+.1f})"
-    return text if len(compared) == 1 else f"{text} at k = {one['k']}"
+    return text if (rows["metric"] != "").sum() == 1 else f"{text} at k = {one['k']}"
 
 
 def of_paper(paper: str) -> pd.DataFrame:

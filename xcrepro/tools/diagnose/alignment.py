@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 from xcrepro.core import distributions
+from xcrepro.core.data import registry as registry_of_data
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import registry
 from xcrepro.core.metrics.calibration import is_order
@@ -86,6 +87,7 @@ KINDS = {
     "training points": "the predictions are for points of the train split",
     "training truth": "the truth is the train split's",
     "filter pairs": "pairs that may not be predicted are among the predictions",
+    "no filter": "the truth is of a dataset whose printed results leave pairs out, and none were left out",
     "repeated rows": "a stretch of predictions is there twice",
     "reversed order": "hits are in the last places",
     "constant scores": "all labels of a row have the same score",
@@ -570,7 +572,7 @@ def _below_popularity(case: _Case) -> Finding | None:
 
 def _filter_pairs(case: _Case, exclude) -> Finding | None:
     if exclude is None:
-        return None
+        return _no_filter(case)
     rows, labels = (np.asarray(part, np.int64) for part in exclude)
     n_labels = case.top.n_labels
     present = case.top.ids >= 0
@@ -586,6 +588,19 @@ def _filter_pairs(case: _Case, exclude) -> Finding | None:
         "TopK.from_scores(..., exclude=)"
     )
     return Finding("filter pairs", text, {"left": int(left.sum()), "pairs": int(rows.size), "row": row, "label": label})
+
+
+def _no_filter(case: _Case) -> Finding | None:
+    known = recognise(case.truth, twins=False)
+    entry = registry_of_data.find(known.name) if known.part == "test" else None
+    if entry is None or entry.group != "label-features":
+        return None
+    text = (
+        f"the truth is that of {entry.printed_name}'s test split, or of its shape: results that are printed of it leave out "
+        "the pairs of filter_labels_test.txt, and here nothing was left out. --filter FILE does it (TopK.from_scores(..., "
+        "exclude=))"
+    )
+    return Finding("no filter", text, {"dataset": entry.name})
 
 
 def _repeated(case: _Case, least: int = 20) -> Finding | None:

@@ -303,6 +303,7 @@ def execute(values: Mapping[str, object], home: Path):
     arguments = [str(source), str(executed), *quick, "-y", yaml.safe_dump(dict(values))]
     # The project that the notebook belongs to, whatever folder one stands in, and this environment's kernel.
     environment = {**os.environ, "XCREPRO_ROOT": str(committed.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
+    environment["XCREPRO_OWN"] = "1"
     process = processes.start_here(arguments, environment, log)
     try:
         import nbconvert  # noqa: F401  it takes seconds, in which the notebook runs

@@ -143,13 +143,19 @@ def _given(entry: manifest.Entry, dataset: str, ids: Collection[str]) -> dict:
 
 
 def trained(id: str, dataset: str) -> list[str]:
-    """The methods of a table's rows of a dataset that the kit trains."""
-    return [name for name in _methods(id, dataset) if name in baselines.RECIPES | baselines.VARIANTS]
+    """The methods of a table's rows of a dataset that the kit trains, or their stand-ins."""
+    methods = [of_print.own_method(id, name) for name in _methods(id, dataset)]
+    return [name for name in methods if name in baselines.RECIPES | baselines.VARIANTS]
 
 
 def can(id: str, dataset: str) -> bool:
     """Whether some row of a table on a dataset can be computed: of a method that is trained, or a rule over a label tree."""
-    return bool(trained(id, dataset)) or any(name.endswith("-PLT") for name in _methods(id, dataset))
+    return any(map(computed, itertools.repeat(id), _methods(id, dataset)))
+
+
+def computed(id: str, method: str) -> bool:
+    """Whether a notebook computes a printed method: it is trained, has a stand-in, or is a rule over a label tree."""
+    return of_print.own_method(id, method) in baselines.RECIPES | baselines.VARIANTS or method.endswith("-PLT")
 
 
 def _methods(id: str, dataset: str) -> list[str]:
@@ -260,23 +266,27 @@ def beside(
     found: Mapping[str, Sequence[of_print.Cell]],
     spread: Mapping[str, float],
     points: int,
+    asked: Collection[str],
 ) -> tuple[list[dict], dict[tuple[str, str], int]]:
-    """A table's printed numbers of a dataset beside ours; and (method, why) -> how many are not to be had."""
+    """A table's printed numbers of a dataset beside ours, of the notebooks ``asked`` for; and (method, why) -> how many are not
+    to be had."""
     document = id.partition(":")[0]
     order = [
         *(item for item in items if item in found),
         *(one for one in found if one.startswith(f"{document}/") and one not in items),
     ]
-    known, every = baselines.RECIPES | baselines.VARIANTS, [cell for one in found.values() for cell in one]
-    rows, missing = [], {}
+    rows, missing, every = [], {}, [cell for one in found.values() for cell in one]
+    waiting = [item for item in items if item not in asked]
     ours = itertools.chain.from_iterable(found[item] for item in order)
     for line, k, cell in of_print.matched(of_print.lines(dataset, [id]), ours):
         if cell is None:
             why = f"no table of {', '.join(items)} has it"
             if _OTHERS.search(line.metric):
                 why = "a size or a time of another machine and program"
-            elif line.method not in known and not any(one.method == line.method for one in every):
+            elif not computed(id, line.method) and not any(one.method == line.method for one in every):
                 why = "not trained here; saved predictions of it would do (-p predictions)"
+            elif waiting:
+                why = f"{', '.join(waiting)} was not asked for"
             elif not order:
                 why = "its notebook did not run to the end"
             missing[line.method, why] = missing.get((line.method, why), 0) + 1
@@ -289,12 +299,20 @@ def beside(
 def counted(dataset: str, id: str) -> list[dict]:
     """What a table of datasets prints of one, beside what is counted in the files."""
     ds, entry = load.load(dataset, progress=False), registry.get(dataset)
+    compared = [
+        (one.quantity, entry.printed(one.quantity, id), one.found, one.found - one.published, one.agrees)
+        for one in load.compare(ds.train, ds.test, entry, id)
+    ]
+    for line in of_print.lines(dataset, [id]).itertuples():
+        if bin := re.fullmatch(r"labels_(\d+)(?:-(\d+)|\+)", line.metric):
+            low, high = int(bin[1]), math.inf if bin[2] is None else int(bin[2])
+            n = int(((ds.label_counts >= low) & (ds.label_counts <= high)).sum())
+            compared.append((line.metric, line.printed, n, n - line.value, n == line.value))
     return [
         dict.fromkeys(SHOWN, "")
-        | {"method": "the data", "metric": one.quantity, "printed": entry.printed(one.quantity, id)}
-        | {"ours": f"{one.found:g}", "difference": f"{one.found - one.published:+.4g}"}
-        | {"chance": "within" if one.agrees else "beyond", "by": "counted in the files"}
-        for one in load.compare(ds.train, ds.test, entry, id)
+        | {"method": "the data", "metric": quantity, "printed": text, "ours": f"{ours:g}", "difference": f"{off:+.4g}"}
+        | {"chance": "within" if agrees else "beyond", "by": "counted in the files"}
+        for quantity, text, ours, off, agrees in compared
     ]
 
 
@@ -332,7 +350,8 @@ def run(words: Sequence[str], *, dry=False, force=False, jobs=None, keep=False, 
         raise DataMissing("\n".join(missing.values()))
     done = _all_run(root, [step for step in steps if step.dataset not in missing], force, jobs)
     for name in by:
-        told = page(root, name, [one for one in done if one.step.dataset == name]) if name not in missing else ""
+        here = [one for one in done if one.step.dataset == name]
+        told = page(root, name, here + _earlier(name, here)) if name not in missing else ""
         print(told or f"{name} is not to be had: {missing[name]}", flush=True)
     if keep:
         for one in done:
@@ -359,6 +378,26 @@ def _all_run(root: Path, steps: Sequence[Step], force: bool, jobs) -> list[Done]
         except XCError as error:
             one.why = str(error)
     return done
+
+
+def _earlier(name: str, now: Sequence[Done]) -> list[Done]:
+    """The notebooks of a dataset that this run was not asked for and an earlier one ran to their end."""
+    asked, found = {one.step.entry.id for one in now}, []
+    for one in (Done(step) for step in plan([name]) if step.entry.id not in asked):
+        try:
+            one.of = one.step.recording()
+            one.jobs = recording.jobs(one.of)
+            stamped = [(job, stamps.read_at(job.stamp)) for job in one.jobs]
+            if not all(stamp for _, stamp in stamped):
+                continue
+            changed = [why for job, stamp in stamped if (why := stamps.reason(job.entry, stamp, job.fingerprint))]
+            one.why = f"an earlier run is out of date: {changed[0]}" if changed else ""
+            results = {job.id: runner.Result(job.id, "unchanged", "") for job in one.jobs}
+            one.record = None if changed else recording.gathered(one.of, one.jobs, results)
+        except XCError as error:
+            one.why = str(error)
+        found.append(one)
+    return found
 
 
 def ahead(name: str, steps: Sequence[Step]) -> str:
@@ -442,6 +481,12 @@ def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[st
     """The printed numbers of a dataset beside ours, table by table; and what is not to be had: table, method, how many, why."""
     entry, items = registry.get(name), {one.step.entry.id: one for one in done}
     found = {id: [*of_print.cells(id, one.record.tables)] for id, one in items.items() if one.record}
+    for (
+        id
+    ) in found:  # what a notebook itself has set beside print has intervals, also where its recorded tables have none
+        jobs = items[id].jobs if len(items[id].jobs) == 1 else []  # those of several splits are of one each
+        noted = [json.loads(text) for job in jobs for text in _notes(job).get("beside", [])]
+        found[id] += [cell for table in noted for cell in of_print.cells(id, {"": table})]
     outputs = [Path(file) for one in done for job in one.jobs for file in _notes(job).get("output", [])]
     rows, missing, spread = [], [], seeds(outputs)
     for id, row in tables().items():
@@ -451,7 +496,7 @@ def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[st
         if id in entry.published:
             some = counted(name, id)
         else:
-            some, lacking = beside(name, id, row.items, found, spread, entry.n_test or 1)
+            some, lacking = beside(name, id, row.items, found, spread, entry.n_test or 1, items)
         rows += [{"table": id, "version": version, **one} for one in some]
         off = next((items[item].why for item in row.items if item in items and items[item].why), "")
         missing += [(id, method, number, f"{why}: {off}" if off else why) for (method, why), number in lacking.items()]
@@ -461,7 +506,7 @@ def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[st
 def _told(root: Path, one: Done) -> tuple[str, ...]:
     """A notebook's line: its name, what it took, its executed copy or why there is none."""
     if not one.record:
-        return one.step.entry.id, "", "", f"did not run: {one.why}"
+        return one.step.entry.id, "", "", f"not on this page: {one.why}"
     took = measured(one)
     seconds, gb = sum(row["seconds"] for row in took), max(row["gb"] for row in took)
     return (
