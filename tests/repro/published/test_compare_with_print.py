@@ -186,8 +186,9 @@ def test_a_stand_in_is_beside_what_it_stands_for_by_both_names():
     own = pd.concat([ours, TABLE[:1].assign(model="SVM", value=80.0)])
     found = compare_with_print.beside(run_on("eurlex-4k"), own, ["reeval:table3"]).set_index("metric")
     assert found.loc["P@1", ["method", "ours"]].tolist() == ["SVM", "80.00"]
-    assert not len(compare_with_print.beside(run_on("eurlex-4k"), ours,
-    ["calibration:table2"]).query("method.str.contains('SVM')"))
+    assert not len(
+        compare_with_print.beside(run_on("eurlex-4k"), ours, ["calibration:table2"]).query("method.str.contains('SVM')")
+    )
 
 
 def test_a_difference_is_of_what_is_shown():
@@ -196,7 +197,9 @@ def test_a_difference_is_of_what_is_shown():
     for name in ("eurlex-4k", "amazoncat-13k", "amazon-670k"):
         for line in compare_with_print.lines(name, ["calibration"]).itertuples():
             if line.reading != "as printed" and line.method:
-                cell = compare_with_print.Cell("i", "", line.method, line.variant, line.metric, str(line.k), 5.0, np.nan, 0.1)
+                cell = compare_with_print.Cell(
+                    "i", "", line.method, line.variant, line.metric, str(line.k), 5.0, np.nan, 0.1
+                )
                 found = compare_with_print.row(line, str(line.k), cell, [cell], 100)
                 shown = found["printed"].replace("†", "").rpartition(" ")[2]
                 if found["difference"]:
