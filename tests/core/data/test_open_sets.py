@@ -10,6 +10,8 @@ import re
 import runpy
 import shutil
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ import xcrepro as xc
 from maintenance import open_data
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.core.data import open_sets
+from xcrepro.core.data import open_sets, registry
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.errors import DataMissing, XCError
 from xcrepro.repro.inputs import calibrated, datasets
@@ -634,6 +636,37 @@ def test_sources_of_texts_are_refused_by_line(tmp_path):
     with damaged(books, line=2):
         open_data.build("gutenberg", books, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("split", "fields", "stated", "found"),
+    [
+        (0, None, {"n_train": 12_403}, "n_train +12,403 +12,404 +differs"),
+        (0, None, {"n_labels": 735}, "n_labels +735 +736 +differs"),
+        (0, None, {"n_train": 12_405, "n_test": 2_999}, "another split: 12,404"),
+        (0, None, {"avg_points_per_label": Decimal("48.30")}, "avg_points_per_label is 48.2908"),
+        (4, None, {"avg_labels_per_point": Decimal("2.32")}, "avg_labels_per_point is 2.3073"),
+        (0, ("title",), {"n_features": 4_175}, ""),
+        (4, None, {"n_train": 1, "n_features": 1}, ""),
+    ],
+)
+def test_all_of_an_open_dataset_is_compared_with_its_entry(split, fields, stated, found, monkeypatch):
+    entry = registry.get("cooking")
+    row = {
+        entry.source: entry.published[entry.source]
+        | {k: v if isinstance(v, int) else float(v) for k, v in stated.items()}
+    }
+    printed = {entry.source: entry.as_printed[entry.source] | stated}
+    monkeypatch.setattr(registry, "get", lambda name: replace(entry, published=row, as_printed=printed))
+    if "differs" in found:
+        with pytest.raises(XCError, match=f"(?s){found}.*cooking.toml, and run: xcrepro fingerprint"):
+            xc.load("cooking", split=split, fields=fields)
+        return
+    ds = xc.load("cooking", split=split, fields=fields)
+    assert ds.comparable == (not found)
+    assert found in "".join(ds.notes)
+    unchecked = xc.load("cooking", split=split, fields=fields, check=False)
+    assert (unchecked.comparable, unchecked.notes) == (False, ("not compared with what is printed (check=False)",))
 
 
 def test_points_of_the_tutorials_split():
