@@ -509,6 +509,41 @@ def test_books_of_one_work_by_hand():
     assert open_data._works([("one tale", "A"), ("a play", "B"), ("a play", "")], ["s", "s", ""]).tolist() == [0, 0, 1]
 
 
+def test_near_duplicates_by_hand():
+    seen = [
+        ("Lady Byron Vindicated A history of the Byron controversy", "A"),
+        ("Our Little Cuban Cousin", "B"),
+        ("Cats: their habits and their food", "C"),
+        ("Five letters upon the moon and stars, Vol. 2", "D"),
+        ("The Nut Growers Report", "Various"),
+        ("The", "E"),
+    ]
+    books = {
+        ("Lady Byron Vindicated: or, a sister's defence", "A"): True,  # its first three words
+        ("Lady Byron Vindicated: or, a sister's defence", "Z"): False,
+        ("Our Little Siamese Cousin", "B"): True,  # three words of five
+        ("Our Little Siamese Friend", "B"): False,  # two of six
+        ("Cats, a novel", "C"): True,  # its first clause
+        ("A novel of cats", "C"): False,
+        ("Letters upon moon, stars and the sun", "D"): True,  # four words of five; five counts nothing
+        ("Nut growers: the meeting", "Anonymous"): False,
+        ("The nut growers' report", ""): True,  # of nobody, as the other
+        ("A", "E"): False,  # no word that tells anything
+    }
+    assert open_data.near_duplicates(books, seen).tolist() == [*books.values()]
+
+
+def test_the_readme_counts_the_near_duplicates(root):
+    ds = xc.load("gutenberg")
+    pairs = [[*zip(part.texts["title"], part.texts["author"], strict=True)] for part in (ds.test, ds.train)]
+    near = open_data.near_duplicates(*pairs)
+    said = (
+        f"Of the {near.size:,} test titles of split 0, {near.sum():,} ({100 * near.mean():.1f} %) are nearly a training"
+    )
+    assert said in (root / "data/gutenberg/README.md").read_text()
+    assert f"{100 * near.mean():.1f} % of the test titles" in (root / "docs/book_titles.md").read_text()
+
+
 def test_letters_of_a_work_are_one():
     """By hand, three books of each: later issues of what the training records begin are nowhere in the split by time."""
     unit, numbers = np.arange(390) % 130, np.arange(390)[::-1]
