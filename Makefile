@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PIP) -e '.[notebooks]'
 	@touch $@
 $(TESTED): $(READY)
-	$(PIP) -e '.[test,course]'
+	$(PIP) -e '.[test,course,docs]'
 	@touch $@
 
 figures: $(READY)  ## every figure and table, offline (ONLY=jain16: a paper's or a notebook's; LONG=1: the long ones too)
@@ -39,7 +39,7 @@ recorded: $(READY)  ## what items come to on real data: make recorded DATA=DIR, 
 	$(BIN)/xcrepro run --record --data "$(DATA)"
 	$(BIN)/python -m xcrepro.repro.inputs.twin_statistics "$(DATA)"
 
-test: $(TESTED) lint  ## unit tests, doctests, and the outputs of every notebook (LONG=1: the long ones, and all recorded numbers)
+test: $(TESTED) lint  ## unit tests, doctests, every page of the site, and the outputs of every notebook (LONG=1: the long ones, and all recorded numbers)
 	$(if $(LONG),XCREPRO_LONG=1 )$(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval
 	@# a notebook's cells belong to one worker; its figures go where they change nothing that is committed
 	@# a few models are trained all the same, others at each commit, and must give what is stored
@@ -77,7 +77,6 @@ lint: $(TESTED)  ## ruff, and mypy on core, models and the public names
 	$(BIN)/python -m mypy
 
 site: $(TESTED)  ## the site in build/site/html, checked; in a browser too where Chromium is installed
-	$(PIP) -e '.[test,docs]'
 	$(BIN)/python -m docs
 	$(BIN)/python -m docs.browser build/site/html
 

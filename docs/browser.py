@@ -47,13 +47,13 @@ _LOOK = """
 _WIDE = """
 (() => {
   const page = document.documentElement;
-  if (page.scrollWidth <= PHONE) return [];
-  const wide = Array.from(document.querySelectorAll("article *")).find(
-    (e) => e.getBoundingClientRect().right > PHONE + 1 &&
+  if (page.scrollWidth <= WINDOW) return [];
+  const wide = Array.from(document.querySelectorAll("article *, main *")).find(
+    (e) => e.getBoundingClientRect().right > WINDOW + 1 &&
       !e.closest(".scroll, .cell_output, .math, pre, details:not([open])"));
-  return [`${page.scrollWidth} px wide on a phone: ${wide ? wide.tagName + "." + wide.className : "?"}`];
+  return [`${page.scrollWidth} px wide in a window of WINDOW: ${wide ? wide.tagName + "." + wide.className : "?"}`];
 })()
-""".replace("PHONE", str(PHONE[0]))
+"""
 _FOUND = """
 (async () => {
   for (let i = 0; i < 100; i++) {
@@ -96,6 +96,7 @@ class Browser:
         self._page.on("requestfailed", self._failed)
         self._page.on("response", self._answered)
         self._page.on("pageerror", lambda error: self._faults.append(f"script error: {error.name}: {error.message}"))
+        self._page.on("console", self._told)
         return self
 
     def __exit__(self, *_) -> None:
@@ -112,6 +113,10 @@ class Browser:
     def _answered(self, response) -> None:
         if response.status >= 400:
             self._faults.append(f"request failed: {response.url} ({response.status})")
+
+    def _told(self, message) -> None:
+        if message.type == "error" and "Failed to load resource" not in message.text:  # requests are looked at
+            self._faults.append(f"error in the console: {message.text}")
 
     def size(self, width: int, height: int) -> None:
         """The window from here on; a narrow one is a phone's."""
@@ -137,7 +142,7 @@ class Browser:
 
 
 def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> list[str]:
-    """Look at every page.
+    """Look at every page; and what search finds, where the site has a page for it.
 
     Parameters
     ----------
@@ -166,11 +171,12 @@ def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> lis
         except Error as error:  # of the page's own scripts, such as a part of MathJax that is not there
             found = [f"script error: {str(error).splitlines()[0]}"]
         found += browser.faults()
-        browser.size(*PHONE)
-        found += browser.value(_WIDE)
+        for size in (DESKTOP, PHONE):
+            browser.size(*size)
+            found += browser.value(_WIDE.replace("WINDOW", str(size[0])))
         faults += [f"{name}: {text}" for text in dict.fromkeys(found)]
     with served(folder) as http_home:
-        for start in (home, http_home):
+        for start in (home, http_home) if (folder / "search.html").is_file() else ():
             browser.open(f"{start}search.html?q={WORD}", start)
             if not browser.value(_FOUND):
                 faults.append(f"search.html: {WORD!r} is not found from {start}")

@@ -20,6 +20,7 @@ suppress_warnings = ["ref.python"]
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # what cells show as Markdown has tables; CommonMark has none
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 
@@ -48,6 +49,7 @@ html_js_files = ["sortable.js", "terms-data.js", "terms.js", "explore.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it fetches pages, which a browser refuses where the site is opened as files
+html_context = {"default_mode": "auto"}  # until the reader chooses; the theme has none, and its script complains
 html_theme_options = {
     "navbar_start": [],  # the side bar has it all
     "navbar_center": [],

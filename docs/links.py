@@ -1,4 +1,5 @@
-"""Checks a built site as files: nothing is fetched from elsewhere, nothing that a page needs or links to is missing.
+"""Checks a built site as files: nothing is fetched from elsewhere, nothing that a page needs or links to is missing, and no
+table is shown as its Markdown.
 
 ``python -m docs.links FOLDER`` prints what is wrong. Links that a reader may follow to other sites are not looked at.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -39,23 +40,29 @@ _KEPT_LINKS = {
     "contents",
 }
 """Values of ``rel`` that fetch nothing."""
+_RAW_TABLE = re.compile(r"\|\s*:?[-–—]+:?\s*\|")
+"""The line under a table's head, once typography made dashes of its hyphens."""
+_CODE = {"pre", "code", "script", "style"}
 _CSS = re.compile(r"url\(\s*['\"]?([^'\")]+)['\"]?\s*\)|@import\s+['\"]([^'\"]+)['\"]")
 
 
-class _Page(HTMLParser):
+class Page(HTMLParser):
+    """What a page fetches, where it leads, which places it has, and the text that is no code."""
+
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self.needs: list[str] = []
         self.links: list[str] = []
         self.anchors: set[str] = set()
-        self._style = False
+        self.text: list[str] = []
+        self._code: list[str] = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         named = {name: value or "" for name, value in attributes}
         self.anchors |= {named[name] for name in ("id", "name") if named.get(name)}
-        self._style = tag == "style"
+        self._code += [tag] if tag in _CODE else []
         if tag == "a" and "href" in named:
             self.links.append(named["href"])
         if tag == "link" and set(named.get("rel", "").split()) & _KEPT_LINKS:
@@ -71,48 +78,57 @@ class _Page(HTMLParser):
     handle_startendtag = handle_starttag
 
     def handle_endtag(self, tag: str) -> None:
-        self._style = False
+        if self._code[-1:] == [tag]:
+            self._code.pop()
 
     def handle_data(self, data: str) -> None:
-        if self._style:
+        if self._code[-1:] == ["style"]:
             self.needs += _urls(data)
+        elif not self._code:
+            self.text.append(data)
 
 
 def _urls(css: str) -> list[str]:
     return [first or second for first, second in _CSS.findall(css)]
 
 
-def check(folder: Path) -> list[str]:
+def check(folder: Path, unwritten: Mapping[str, Collection[str]] | None = None) -> list[str]:
     """Look at every page and style sheet below ``folder``.
 
     Parameters
     ----------
     folder : Path
         Of the built site; folders whose names begin with ``_`` hold what pages need, and no pages.
+    unwritten : mapping of str to collection of str, optional
+        Pages of the site that are not there, without suffix, with the places that they have: links may lead to them.
 
     Returns
     -------
     list of str
         ``page: what is wrong``, sorted: something fetched from another host, a missing file, a link to a page or to a
-        place in a page that is not there.
+        place in a page that is not there, a table in the form in which Markdown has it.
     """
     found = (path for path in folder.rglob("*.html") if not path.relative_to(folder).parts[0].startswith("_"))
-    pages = {path.resolve(): _Page(path.read_text(encoding="utf-8")) for path in found}
+    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in found}
     faults = {f"{folder}: holds no page"} if not pages else set()
+    places = {(folder / f"{name}.html").resolve(): {*own} for name, own in (unwritten or {}).items()}
+    places |= {path: page.anchors for path, page in pages.items()}
     for path, page in pages.items():
         name = path.relative_to(folder.resolve()).as_posix()
         for url in page.needs:
-            faults |= {f"{name}: {text}" for text in _fault(path, url, pages, fetched=True)}
+            faults |= {f"{name}: {text}" for text in _fault(path, url, places, fetched=True)}
         for url in page.links:
-            faults |= {f"{name}: {text}" for text in _fault(path, url, pages, fetched=False)}
+            faults |= {f"{name}: {text}" for text in _fault(path, url, places, fetched=False)}
+        if raw := _RAW_TABLE.search("".join(page.text)):
+            faults.add(f"{name}: a table is shown as its Markdown, {raw[0]}")
     for path in folder.rglob("*.css"):
         name = path.relative_to(folder).as_posix()
         for url in _urls(re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)):
-            faults |= {f"{name}: {text}" for text in _fault(path.resolve(), url, pages, fetched=True)}
+            faults |= {f"{name}: {text}" for text in _fault(path.resolve(), url, places, fetched=True)}
     return sorted(faults)
 
 
-def _fault(page: Path, url: str, pages: dict[Path, _Page], fetched: bool) -> Iterator[str]:
+def _fault(page: Path, url: str, places: dict[Path, set[str]], fetched: bool) -> Iterator[str]:
     parts = urlsplit(url)
     if parts.scheme == "data" or (not fetched and parts.scheme):
         return
@@ -125,9 +141,11 @@ def _fault(page: Path, url: str, pages: dict[Path, _Page], fetched: bool) -> Ite
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if target.is_dir():
         target /= "index.html"
-    if not target.is_file():
+    if target not in places and not target.is_file():
         yield f"{url} is not there"
-    elif parts.fragment and not fetched and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+    elif (
+        parts.fragment and not fetched and unquote(parts.fragment) not in places.get(target, {unquote(parts.fragment)})
+    ):
         yield f"{url}: the page has no such place"
 
 

@@ -33,7 +33,7 @@ PAGES = (
 
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _PLACE = re.compile(r'^<a id="([\w-]+)"></a>', re.MULTILINE)  # links to it resolve where MyST sees a target
-_NOTEBOOK_LINK = re.compile(r"""((?:href="|\]\()(?![a-z]+:)[^"()#\s]+)\.ipynb((?:#[^"()\s]*)?[")])""")
+_NOTEBOOK_LINK = re.compile(r"""(href="(?![a-z]+:)[^"#\s]+)\.ipynb((?:#[^"\s]*)?")""")
 _FOLDED = "hide-input"  # myst-nb's tag
 
 
@@ -156,10 +156,10 @@ def prepared(notebook: dict) -> dict:
 
 
 def _with_pages(output: dict) -> dict:
-    """An output whose links to notebooks lead to their pages: Sphinx sees to those of the text alone."""
+    """An output whose links to notebooks lead to their pages in HTML too: Sphinx sees to those of Markdown alone."""
     data = dict(output.get("data", {}))
-    for kind in {"text/html", "text/markdown"} & set(data):
-        data[kind] = _NOTEBOOK_LINK.sub(r"\1.html\2", notebooks.text(data[kind]))
+    if "text/html" in data:
+        data["text/html"] = _NOTEBOOK_LINK.sub(r"\1.html\2", notebooks.text(data["text/html"]))
     return {**output, "data": data} if data else output
 
 

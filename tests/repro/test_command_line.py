@@ -67,8 +67,9 @@ def test_evaluate_is_the_functions_result(files, capsys):
 def test_evaluate_takes_metrics_by_name(files, capsys):
     folder, truth, _, top = files
     command = ["evaluate", str(folder / "truth.npz"), str(folder / "top.npz"), "--csv", "-k", "1"]
-    assert main([*command, "--metrics", "P", "nDCG@5", "AP@4"]) == 0
-    expected = evaluate(truth, top, metrics=["P@1", "nDCG@5", "AP@4"])
+    names = ["P", "nDCG@5", "AP@4", *FAMILIES]
+    assert main([*command, "--metrics", *names]) == 0
+    expected = evaluate(truth, top, 1, metrics=names)
     assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
     assert main([*command, "--metrics", "NDCG@5"]) == 2
     assert "'nDCG@5'?" in capsys.readouterr().err

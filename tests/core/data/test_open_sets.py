@@ -10,6 +10,8 @@ import re
 import runpy
 import shutil
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ import xcrepro as xc
 from maintenance import open_data
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.core.data import open_sets
+from xcrepro.core.data import open_sets, registry
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.errors import DataMissing, XCError
 from xcrepro.repro.inputs import calibrated, datasets
@@ -507,6 +509,41 @@ def test_books_of_one_work_by_hand():
     assert open_data._works([("one tale", "A"), ("a play", "B"), ("a play", "")], ["s", "s", ""]).tolist() == [0, 0, 1]
 
 
+def test_near_duplicates_by_hand():
+    seen = [
+        ("Lady Byron Vindicated A history of the Byron controversy", "A"),
+        ("Our Little Cuban Cousin", "B"),
+        ("Cats: their habits and their food", "C"),
+        ("Five letters upon the moon and stars, Vol. 2", "D"),
+        ("The Nut Growers Report", "Various"),
+        ("The", "E"),
+    ]
+    books = {
+        ("Lady Byron Vindicated: or, a sister's defence", "A"): True,  # its first three words
+        ("Lady Byron Vindicated: or, a sister's defence", "Z"): False,
+        ("Our Little Siamese Cousin", "B"): True,  # three words of five
+        ("Our Little Siamese Friend", "B"): False,  # two of six
+        ("Cats, a novel", "C"): True,  # its first clause
+        ("A novel of cats", "C"): False,
+        ("Letters upon moon, stars and the sun", "D"): True,  # four words of five; five counts nothing
+        ("Nut growers: the meeting", "Anonymous"): False,
+        ("The nut growers' report", ""): True,  # of nobody, as the other
+        ("A", "E"): False,  # no word that tells anything
+    }
+    assert open_data.near_duplicates(books, seen).tolist() == [*books.values()]
+
+
+def test_the_readme_counts_the_near_duplicates(root):
+    ds = xc.load("gutenberg")
+    pairs = [[*zip(part.texts["title"], part.texts["author"], strict=True)] for part in (ds.test, ds.train)]
+    near = open_data.near_duplicates(*pairs)
+    said = (
+        f"Of the {near.size:,} test titles of split 0, {near.sum():,} ({100 * near.mean():.1f} %) are nearly a training"
+    )
+    assert said in (root / "data/gutenberg/README.md").read_text()
+    assert f"{100 * near.mean():.1f} % of the test titles" in (root / "docs/book_titles.md").read_text()
+
+
 def test_letters_of_a_work_are_one():
     """By hand, three books of each: later issues of what the training records begin are nowhere in the split by time."""
     unit, numbers = np.arange(390) % 130, np.arange(390)[::-1]
@@ -634,6 +671,37 @@ def test_sources_of_texts_are_refused_by_line(tmp_path):
     with damaged(books, line=2):
         open_data.build("gutenberg", books, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("split", "fields", "stated", "found"),
+    [
+        (0, None, {"n_train": 12_403}, "n_train +12,403 +12,404 +differs"),
+        (0, None, {"n_labels": 735}, "n_labels +735 +736 +differs"),
+        (0, None, {"n_train": 12_405, "n_test": 2_999}, "another split: 12,404"),
+        (0, None, {"avg_points_per_label": Decimal("48.30")}, "avg_points_per_label is 48.2908"),
+        (4, None, {"avg_labels_per_point": Decimal("2.32")}, "avg_labels_per_point is 2.3073"),
+        (0, ("title",), {"n_features": 4_175}, ""),
+        (4, None, {"n_train": 1, "n_features": 1}, ""),
+    ],
+)
+def test_all_of_an_open_dataset_is_compared_with_its_entry(split, fields, stated, found, monkeypatch):
+    entry = registry.get("cooking")
+    row = {
+        entry.source: entry.published[entry.source]
+        | {k: v if isinstance(v, int) else float(v) for k, v in stated.items()}
+    }
+    printed = {entry.source: entry.as_printed[entry.source] | stated}
+    monkeypatch.setattr(registry, "get", lambda name: replace(entry, published=row, as_printed=printed))
+    if "differs" in found:
+        with pytest.raises(XCError, match=f"(?s){found}.*cooking.toml, and run: xcrepro fingerprint"):
+            xc.load("cooking", split=split, fields=fields)
+        return
+    ds = xc.load("cooking", split=split, fields=fields)
+    assert ds.comparable == (not found)
+    assert found in "".join(ds.notes)
+    unchecked = xc.load("cooking", split=split, fields=fields, check=False)
+    assert (unchecked.comparable, unchecked.notes) == (False, ("not compared with what is printed (check=False)",))
 
 
 def test_points_of_the_tutorials_split():

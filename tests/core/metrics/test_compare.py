@@ -55,13 +55,17 @@ def small():
 # ---------------------------------------------------------------- one set of predictions
 
 
-def test_every_metric_of_the_registry_has_its_value_and_an_error(small):
-    """``coverage (reachable)`` is slow in parts of the rows: k = 1 only."""
-    names = [name for name in registry.METRICS if name != "coverage (reachable)"]
+def test_every_metric_and_family_goes_through_every_door(small):
+    """Value, interval, several trainings and differences agree; ``coverage (reachable)`` is slow in parts: k = 1."""
+    names = [*registry.METRICS, *registry.FAMILIES]
     about = small.about | {"n_relevant": small.trained[: len(small.truth)].size * np.ones(120)}
-    for asked, ks in ((names, (1, 5)), (["coverage (reachable)"], 1)):
-        plain = xc.evaluate(small.Y, small.good, ks, metrics=asked, **about)
-        found = xc.evaluate(small.Y, small.good, ks, metrics=asked, **about, interval=0.9, samples=20)
+    for asked, ks in (
+        ([name for name in names if name != "coverage (reachable)"], (1, 5)),
+        (["coverage (reachable)"], 1),
+    ):
+        plain, other = (xc.evaluate(small.Y, top, ks, metrics=asked, **about) for top in (small.good, small.bad))
+        drawn = {"metrics": asked, **about, "samples": 20}
+        found = xc.evaluate(small.Y, small.good, ks, **drawn, interval=0.9)
         assert list(found) == ["metric", "k", "value", "stderr", "low", "high"]
         assert_frame_equal(found[["metric", "k", "value"]], plain, check_exact=True)
         assert found.notna().all().all()
@@ -69,6 +73,13 @@ def test_every_metric_of_the_registry_has_its_value_and_an_error(small):
         assert (found["low"] <= found["high"]).all()
         still = set(found["metric"][found["stderr"] == 0])
         assert still <= {"pairs", "macro-F1 (0)", "F (printed)", "ECE under", "ECE max"}, still
+        runs = xc.evaluate(small.Y, {"both": [small.good, small.bad]}, ks, **drawn, interval=0.9)
+        both = (plain["value"] + other["value"]) / 2
+        np.testing.assert_allclose(runs["value"], both, rtol=1e-12, atol=1e-15)
+        assert runs["stderr runs"].notna().all()
+        pairs = xc.compare(small.Y, {"good": small.good, "bad": small.bad}, asked, ks, **about, samples=20)
+        assert pairs["value"].tolist() == (plain["value"] - other["value"]).tolist()
+        assert pairs["stderr"].notna().all()
 
 
 def test_the_ends_are_those_of_paired_bootstrap(small):

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 from xcrepro.core import metrics as m
+from xcrepro.core.metrics import registry
 from xcrepro.tools.reports import compute, sentences
 from xcrepro.tools.reports.given import by_seed, collect
 
@@ -48,9 +49,10 @@ def test_pairs_are_those_of_compare_and_corrected_over_all_of_them(small, made):
     keys = ["metric", "k", "left", "right"]
     one, other = (table.set_index(keys).sort_index() for table in (made.frame("pairs"), expected))
     pd.testing.assert_frame_equal(one, other)
-    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, ["R", "MRR@2"], samples=60)
-    pd.testing.assert_frame_equal(pairs, xc.compare(small.Y, small.tops, ["R", "MRR@2"], KS, samples=60))
-    assert "MRR" in set(own["metric"])
+    names = ["R", "MRR@2", *registry.FAMILIES]
+    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, names, samples=60)
+    pd.testing.assert_frame_equal(pairs, xc.compare(small.Y, small.tops, names, KS, samples=60))
+    assert {"MRR", *registry.FAMILIES} <= {*own["metric"]}
 
 
 def test_one_rule_corrects_all_comparisons_of_a_report(small):

@@ -18,6 +18,7 @@ import xcrepro as xc
 from tests.refused import refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.metrics import registry
 from xcrepro.repro.drawing import latex
 from xcrepro.tools.reports import html, sentences
 from xcrepro.tools.reports import report as reports
@@ -269,15 +270,17 @@ def test_points_without_labels_and_without_predictions_are_reported(small):
 @pytest.mark.usefixtures("no_figures")
 def test_ten_models_stand_beside_each_other(small):
     tops = {f"model {i}": small.drawn(i) for i in range(10)}
-    report = xc.report(small.Y, tops, ks=5, metrics=["nDCG", "R@5"], **QUICK)
+    names = ["nDCG", *registry.FAMILIES]
+    report = xc.report(small.Y, tops, ks=5, metrics=names, **QUICK)
     pairs = report.frame("pairs")
     assert len(pairs[["left", "right"]].drop_duplicates()) == 45
-    assert list(pairs["metric"].unique()) == ["nDCG", "R"]
+    assert list(pairs["metric"].unique()) == names
+    assert {*names} <= {*json.loads(report.files[reports.FILE])["metrics"]}
     page = report.to_html()
     Page(page)
     assert len(page.encode()) < 3_000_000
     # Whole tables, so that a click sorts all of their rows.
-    assert page[page.index("csv/pairs.csv") : page.index("csv/t_test.csv")].count("<tr><td>") == 2 * 2 * 45
+    assert page[page.index("csv/pairs.csv") : page.index("csv/t_test.csv")].count("<tr><td>") == 2 * 4 * 45
 
 
 @pytest.mark.usefixtures("no_figures")

@@ -22,6 +22,7 @@ import xcrepro as xc
 from tests.tools.scale.conftest import N_LABELS, make
 from xcrepro.core.errors import XCError
 from xcrepro.core.extras import LibraryMissing
+from xcrepro.core.metrics import registry
 from xcrepro.tools.scale import BlocksFailed
 
 METRICS = ("P", "nDCG", "PSP", "macro-F1", "coverage", "ECE", "ACE")
@@ -32,7 +33,7 @@ def options():
     return {
         "inverse_propensity": 1 + 9 * rng.random(N_LABELS),
         "label_counts": rng.integers(0, 900, N_LABELS),
-        "metrics": [*METRICS, "binned macro-F1"],
+        "metrics": [*METRICS, "binned macro-F1", *registry.FAMILIES],
     }
 
 

@@ -14,7 +14,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xcrepro.core import extras, paths, plugins
 from xcrepro.core.arguments import real_number, whole_number
@@ -110,9 +110,9 @@ def load(
     fields : sequence of str, optional
         Of ``"gutenberg"``: whose words are the features, ``("title",)`` by default, or ``("title", "author")``.
     check : str or bool
-        The published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has the
-        dataset); another of its sources, e.g. ``"calibration:table3"``, whose version of the data ``entry`` then describes;
-        or False for none.
+        The published row to compare with: ``"repository"``, the entry's own (the repository's page, where it has the dataset;
+        of an open dataset what the kit says of all its records); another of its sources, e.g. ``"calibration:table3"``,
+        whose version of the data ``entry`` then describes; or False for none.
     A, B : float, optional
         The propensity model's parameters; None: the catalogue's, or 0.55 and 1.5, the default of jain16 (section 5).
     progress : bool
@@ -170,7 +170,8 @@ def load(
     if is_open:
         from xcrepro.core.data import open_sets
 
-        return open_sets.load(entry, A, B, split, points, fields)
+        ds = open_sets.load(entry, A, B, split, points, fields)
+        return _held_to_entry(ds, source, split, fields) if points is None else ds
     for argument, given in (("points", points), ("fields", fields)):
         if given is not None:
             rule = "must be None but for the datasets that come with the package"
@@ -185,7 +186,7 @@ def load(
         train, test = read_folder(folder, find_named(entry, folder, archived=path is None), number)
         differences = check_published(entry, source, folder, train, test)
     if check is False and entry.published[entry.source].keys() > {"printed_name"}:
-        notes += ("not compared with what is printed (check=False)",)
+        notes += (_UNCHECKED,)
     return Dataset(
         name=entry.name,
         train=train,
@@ -202,6 +203,26 @@ def load(
         excluded=read_excluded(entry, folder, test),
         words=_words(folder, train),
     )
+
+
+def _held_to_entry(ds: Dataset, source: str | None, split: int | str, fields: Sequence[str] | None) -> Dataset:
+    """All of an open dataset, compared with its entry, whose points and features are those of split 0, from the first field.
+
+    A split with a name leaves records out, so of it only the labels are compared.
+    """
+    entry = cast("Entry", ds.entry)
+    home = paths.committed(entry.archive["committed"])
+    if source is None:
+        return dataclasses.replace(ds, comparable=False, notes=(*ds.notes, _UNCHECKED))
+    own = {"n_train", "n_test", "n_features"} if split != 0 else {"n_features"} if fields is not None else set()
+    own |= {*registry.AVERAGES} if isinstance(split, str) else set()
+    row = {number: value for number, value in entry.published[source].items() if number not in own}
+    asked = dataclasses.replace(entry, published={source: row})
+    notes = check_published(asked, source, home, ds.train, ds.test, ds.validation)
+    return dataclasses.replace(ds, comparable=not notes, notes=ds.notes + notes)
+
+
+_UNCHECKED = "not compared with what is printed (check=False)"
 
 
 def _synthetic(name: str, given: dict, A: float | None, B: float | None) -> Dataset:
@@ -249,16 +270,17 @@ def count_splits(name: str, path: str | os.PathLike | None) -> int:
     return splits.count_columns(files["train_rows"]) if "train_rows" in files else 1
 
 
-def statistics(train: Split, test: Split) -> dict[str, float | None]:
+def statistics(train: Split, test: Split, validation: Split | None = None) -> dict[str, float | None]:
     """What the documents print about a dataset, computed from its two splits: counts as int, averages as float.
 
     ``avg_points_per_label_train`` and ``_all`` divide by L, labels without a point included;
-    ``avg_labels_per_point_train``, ``_test`` and ``_all`` count points without a label, too. ``n_features`` is None
-    without features.
+    ``avg_labels_per_point_train``, ``_test`` and ``_all`` count points without a label, too. ``_all`` has the points for
+    ``validation`` where they are given. ``n_features`` is None without features.
     """
     n_train, n_labels = train.Y.shape
-    n_all = n_train + test.Y.shape[0]
-    pairs_train, pairs_all = train.Y.nnz, train.Y.nnz + test.Y.nnz
+    every = [part.Y for part in (train, test, validation) if part is not None]
+    n_all, pairs_all = sum(Y.shape[0] for Y in every), sum(Y.nnz for Y in every)
+    pairs_train = train.Y.nnz
     return {
         "n_features": None if train.X is None else train.X.shape[1],
         "n_labels": n_labels,
@@ -272,16 +294,19 @@ def statistics(train: Split, test: Split) -> dict[str, float | None]:
     }
 
 
-def compare(train: Split, test: Split, dataset: str | Entry, source: str | None = None) -> list[Comparison]:
+def compare(
+    train: Split, test: Split, dataset: str | Entry, source: str | None = None, validation: Split | None = None
+) -> list[Comparison]:
     """Every number that a document prints about a dataset, beside these splits'.
 
     Counts agree when equal. An average agrees when it lies in the range that rounds to the printed digits, taken over
     the points of the row's ``points_per_label_basis``. If that is ``"neither"`` or not known, any of train, all and
     (labels per point) test will do, and for ``"neither"`` what rounds to a neighbour of the last digit as well, because
-    an average may have been cut off. What is not printed, or needs features where there are none, is left out.
+    an average may have been cut off. What is not printed, or needs features where there are none, is left out. All points
+    are those of :func:`statistics`, with those for ``validation`` where they are given.
     """
     entry = registry.get(dataset) if isinstance(dataset, str) else dataset
-    row, found = entry.published[entry.resolve_source(source)], statistics(train, test)
+    row, found = entry.published[entry.resolve_source(source)], statistics(train, test, validation)
     compared = [
         Comparison(number, row[number], value, row[number] == value)
         for number in ("n_train", "n_test", "n_features", "n_labels")
@@ -617,14 +642,19 @@ def _same_widths(files: dict[str, Path], train: Split, part: str, other: Split) 
 
 
 def check_published(
-    entry: Entry, source: str | None, where: str | os.PathLike, train: Split, test: Split
+    entry: Entry,
+    source: str | None,
+    where: str | os.PathLike,
+    train: Split,
+    test: Split,
+    validation: Split | None = None,
 ) -> tuple[str, ...]:
     """In what the data differ from what ``source`` prints (None: nothing), a split or an average, in words."""
     if source is None:
         return ()
-    compared = compare(train, test, entry, source)
+    compared = compare(train, test, entry, source, validation)
     differ = {line.quantity: line for line in compared if not line.agrees}
-    row, found = entry.published[source], statistics(train, test)
+    row, found = entry.published[source], statistics(train, test, validation)
     if not _same_size(row, found):
         other = f"other data than {entry.printed_name}: {len(differ)} of {len(compared)} numbers differ"
         raise DataError(where, other, f"what {source} prints", do=_ways_out(entry, source, compared, found))
@@ -660,6 +690,9 @@ def _ways_out(entry: Entry, source: str, compared: list[Comparison], counts: dic
         f"  {quantity:<{widths[0]}}  {printed:>{widths[1]}}  {ours:>{widths[2]}}  {mark}".rstrip()
         for quantity, printed, ours, mark in lines
     )
+    if "committed" in entry.archive:
+        do = f"xcrepro/core/data/catalogue/{entry.name}.toml, and run: xcrepro fingerprint --dataset {entry.name} --record"
+        return f"Side by side:\n{table}\nThe files are whole, so they were built anew. Write their numbers into {do}"
     right = []
     for other in registry.package().values():
         own = other.name == entry.name

@@ -300,7 +300,8 @@ def sample(n_rows: int, n: int, seed: int = 0, strata=None) -> np.ndarray:
         How many to draw.
     seed : int
     strata : array_like of int, shape (n_rows,), optional
-        Draw as many rows of each stratum (:func:`strata_of`), one in turn, as long as it has some. Say it to the estimates too.
+        Draw as many rows of each stratum (:func:`xcrepro.judged.strata_of`), one in turn, as long as it has some. Say it to the
+        estimates too.
 
     Returns
     -------
@@ -1233,7 +1234,8 @@ def by_bin(
     with e, ever more slowly, from e = 0 to P - t. So e times its whole rise over P - t, and e times its first step, enclose
     it: two sums over pairs, which the judged rows estimate. The interval of macro-F1 holds at least as often as it says.
 
-    Rows that predict rare labels are few; let ``strata`` (:func:`strata_of`) see to it that enough of them are judged.
+    Rows that predict rare labels are few; let ``strata`` (:func:`xcrepro.judged.strata_of`) see to it that enough of them are
+    judged.
 
     Parameters
     ----------

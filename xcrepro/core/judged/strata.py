@@ -27,7 +27,7 @@ def strata_of(top: TopK | Mapping[str, TopK], label_counts, k: int = 5) -> np.nd
     """The stratum of each row: the bin of train frequency of the rarest label among its first k predictions.
 
     Rows that predict rare labels decide what is known of rare labels, and there are few of them: drawn by strata
-    (:func:`sample`), as many of them are judged as of others.
+    (:func:`xcrepro.judged.sample`), as many of them are judged as of others.
 
     Parameters
     ----------

@@ -3,9 +3,8 @@
 Every metric is ``f(Y, top, ks=(1, 3, 5), ...)`` and returns a float64 array with one value for each k, in the order
 of ``ks``. All are fractions (published tables multiply by 100). Common to all:
 
-- ``Y`` is (n, L), any form :class:`xcrepro.core.truth.Truth` takes: positive = relevant; a tensor of PyTorch; or a list with
-the
-  label ids of each row (:func:`xcrepro.core.tensors.labels_as_matrix`). ``top`` is a
+- ``Y`` is (n, L), any form :class:`xcrepro.core.truth.Truth` takes: positive = relevant; a tensor of PyTorch; or a list
+  with the label ids of each row (:func:`xcrepro.core.tensors.labels_as_matrix`). ``top`` is a
   :class:`xcrepro.core.predictions.TopK` over the same n rows and L labels. Ties were settled when it was made.
 - ``Y`` may also be an iterable of ``(Y, top)`` blocks, with ``top`` left out: predictions larger than memory stream
   through, and the result is the same to the last bit as in one piece (:class:`xcrepro.State`).

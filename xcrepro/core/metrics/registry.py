@@ -7,6 +7,7 @@ A metric is a formula over a fold (:mod:`xcrepro.core.accumulators`). To add one
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -256,8 +257,9 @@ FAMILIES: dict[str, tuple[str, str, str, Callable]] = {
 """A member -> the names of its family, with a number in the group; what that must be; the source; the formula of a number."""
 
 
+@functools.cache
 def family(name: str) -> Metric | None:
-    """The metric of a family that a name means, such as ``macro-F0.5``; None of another name."""
+    """The metric of a family that a name means, such as ``macro-F0.5``: one object for a name; None of another name."""
     for pattern, _, source, formula in FAMILIES.values():
         if found := re.fullmatch(pattern, name):
             return _labels(name, source, formula(found[1]), default=False)

@@ -217,9 +217,9 @@ def counted(truth, top, table, weights=None, counts=None) -> None:
 
 def first_of(table) -> str:
     """The first metric of a table that can be asked for by its name, such as P@1."""
-    from xcrepro.core.metrics import METRICS
+    from xcrepro.core.metrics.registry import of_bin
 
-    known = table[table["metric"].isin([*METRICS])]
+    known = table[table["metric"].map(of_bin) == ""]
     return f"{known['metric'].iloc[0]}@{known['k'].iloc[0]}" if len(known) else f"P@{table['k'].iloc[0]}"
 
 

@@ -37,7 +37,7 @@ from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.judged import lines_of
 from xcrepro.core.metrics.compare import compare
 from xcrepro.core.metrics.evaluate import evaluate
-from xcrepro.core.metrics.registry import METRICS
+from xcrepro.core.metrics.registry import wanted as metrics_at
 from xcrepro.core.predictions import TopK
 from xcrepro.models.twin import twin
 from xcrepro.tools import diagnose, formats
@@ -252,8 +252,7 @@ def _recombined(X: sparse.csr_matrix, Y: sparse.csr_matrix, random: np.random.Ge
 
 def _metric(name: str) -> str:
     """A metric with its k, of which more is better."""
-    called, _, k = name.partition("@")
-    if not k.isdecimal() or int(k) < 1 or METRICS[one_of("metrics", called, list(METRICS))].better != "higher":
+    if "@" not in name or metrics_at(name, 1)[0][0].better != "higher":
         raise ArgumentError("metrics", "must be metrics with their k, of which more is better", name, "for example P@5")
     return name
 

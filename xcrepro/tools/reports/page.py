@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from xcrepro.core.metrics.registry import METRICS
+from xcrepro.core.metrics.registry import METRICS, family
 from xcrepro.core.version import __version__
 from xcrepro.repro.drawing import figures
 from xcrepro.tools import diagnose
@@ -90,7 +90,7 @@ class Page:
         """What the report was made from and with: shown, and kept beside it."""
         given = self.given
         found = {name for one in self.tables.values() if "metric" in one for name in one["metric"]}
-        used = [METRICS[name] for name in METRICS if name in found]
+        used = [METRICS[name] for name in (*METRICS, *sorted(filter(family, found))) if name in found]
         versions = {"xcrepro": __version__, "Python": platform.python_version()}
         versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
         truth, digest = diagnose.recognise(given.truth, given.dataset).text, given.digest()
