@@ -252,7 +252,7 @@ def of_scores(rows: list) -> list:
 def whole(text: str | int) -> int:
     """A label or row by its number."""
     if isinstance(text, str):
-        need(re.fullmatch(r"[0-9]{1,18}", text) is not None)
+        need(re.fullmatch(r"0|[1-9][0-9]{0,17}", text) is not None)
     need(not isinstance(text, bool) and 0 <= int(text) < 10**18)
     return int(text)
 
@@ -322,7 +322,7 @@ def lists(data: bytes) -> list:
             if isinstance(label, list):
                 need(len(label) == 2 and finite(label[1]))
                 label, score = label
-            need(type(label) in (str, int))
+            need(type(label) is int)
             found.append((row, whole(label), float(score)))
     return of_scores(gathered(found, len(rows)))
 
@@ -354,7 +354,7 @@ def jsonl(data: bytes) -> list:
         for label, value in zip(labels, values, strict=True):
             if isinstance(label, dict):
                 label = label.get("uri") if label.get("label") is None else label["label"]
-            need(finite(value) and type(label) in (str, int))
+            need(finite(value) and type(label) is int)  # a text is a name
             found.append((row, whole(label), float(value)))
     return of_scores(gathered(found, len(texts)))
 
@@ -625,7 +625,7 @@ def table_pairs(table, scored: bool) -> tuple[list[tuple[int, int, float]], int 
         scores = [1.0] * len(labels) if scores is None and not scored else scores
         need(isinstance(scores, list) and len(scores) == len(labels) and type(row) in (str, int))
         for label, score in zip(labels, scores, strict=True):
-            need(type(label) in (str, int) and type(score) in (int, float) and not math.isnan(score))
+            need(type(label) is int and type(score) in (int, float) and not math.isnan(score))
             found.append((whole(row), whole(label), float(score)))
     return found, len(records) if lists else None
 

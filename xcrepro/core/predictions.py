@@ -50,6 +50,9 @@ class TopK:
         L, the number of labels there are (ids are below it).
     names : optional
         What a DataFrame of scores called its columns and rows: a truth with other names is refused.
+    outside : int
+        How many of the L labels are none that anybody asked for, such as names that a language model made up: they can be
+        predicted wrongly only, and averages over labels leave them out. 0 but for files that are read by name.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class TopK:
     scores: np.ndarray
     n_labels: int
     names: Names | None = field(default=None, repr=False)
+    outside: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.ids, self.scores):
@@ -93,7 +97,7 @@ class TopK:
         TopK
             It shares its arrays with this one.
         """
-        return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels, self.names)
+        return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels, self.names, self.outside)
 
     def rows(self, which) -> TopK:
         """Some of the rows.
@@ -109,7 +113,7 @@ class TopK:
             In the order of ``which``.
         """
         names = None if self.names is None else self.names._replace(index=self.names.index[which])
-        return TopK(self.ids[which], self.scores[which], self.n_labels, names)
+        return TopK(self.ids[which], self.scores[which], self.n_labels, names, self.outside)
 
     def above(self, threshold) -> TopK:
         """The predictions whose score is at or above a threshold: sets of any size.
@@ -144,7 +148,7 @@ class TopK:
         ids, scores = empty_places(len(self), self.k)
         given = self.ids, self.scores, cuts
         threads.over_rows(len(self), lambda lo, hi: sets_kernel.above(*given, lo, hi, ids, scores), min_rows=4096)
-        return TopK(ids, scores, self.n_labels, self.names)
+        return TopK(ids, scores, self.n_labels, self.names, self.outside)
 
     # ------------------------------------------------------------------ from scores
 

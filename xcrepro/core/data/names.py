@@ -25,6 +25,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -50,7 +51,7 @@ class LabelNames:
         ids: dict[str, int] = {}
         for texts in (self.names, self.codes):
             of_these: dict[str, int] = {}
-            for label, text in enumerate(texts):
+            for label, text in enumerate(map(composed, texts)):
                 of_these[text] = -1 if text in of_these else label
             ids |= of_these
         return ids
@@ -62,7 +63,7 @@ class LabelNames:
 
     def id(self, text: str) -> int | None:
         """The label with this name or code; None where there is none, or more than one."""
-        label = self._ids.get(text)
+        label = self._ids.get(composed(text))
         return None if label is None or label < 0 else label
 
     def near(self, text: str) -> str:
@@ -115,7 +116,12 @@ class LabelNames:
 
     def is_ambiguous(self, text: str) -> bool:
         """Whether two labels have this name."""
-        return self._ids.get(text) == -1
+        return self._ids.get(composed(text)) == -1
+
+
+def composed(text: str) -> str:
+    """A text with its accents in the letters (Unicode's NFC): what looks the same to a reader is then the same."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _loose(text: str) -> str:

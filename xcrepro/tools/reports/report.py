@@ -217,7 +217,8 @@ def report(
             What made it, shown at its foot.
 
         And how files are read, as :func:`xcrepro.tools.formats.reader.read` takes it: ``row_ids``, ``n_labels``,
-        ``truth_format``, ``predictions_format``, ``unknown``, ``match``, ``judged_only``, ``by_rank``, ``one_based``.
+        ``truth_format``, ``predictions_format``, ``unknown``, ``match``, ``labels_are``, ``judged_only``, ``by_rank``,
+        ``one_based``.
 
     Raises
     ------

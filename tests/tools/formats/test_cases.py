@@ -1,0 +1,310 @@
+"""One table of cases and formats: what strangers' files hold, and the values that a loop over lists finds in them.
+
+A case is a truth and predictions by name or by id. It is written in each format that it can occur in, truth and
+predictions in each pair of them, read through the one door, and its values are held against loops that share nothing with
+the package. Where nothing can tell what is meant, it is to be refused in words.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, save_npz
+
+import xcrepro as xc
+from xcrepro.core.errors import XCError
+from xcrepro.tools.formats import reader
+
+Label = str | int
+Truth = list[list[Label]]
+Predictions = list[list[tuple[Label, float]]]
+
+# ---------------------------------------------------------------- what writes each format, apart from the package
+
+
+def table(path: Path, rows: list[tuple], header: list[str], separator: str = ",") -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=separator).writerows([header, *rows])
+
+
+def long(separator: str) -> Callable:
+    def write(path: Path, rows, scored: bool) -> None:
+        header = ["row", "label", *["score"] * scored]
+        cells = [(f"{row}", *(one if scored else [one])) for row, labels in enumerate(rows) for one in labels]
+        table(path, cells, header, separator)
+
+    return write
+
+
+def jsonl(path: Path, rows, scored: bool) -> None:
+    records = [
+        {"labels": [one[0] for one in row], "scores": [one[1] for one in row]} if scored else {"labels": row}
+        for row in rows
+    ]
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+
+
+def lists(path: Path, rows, scored: bool) -> None:
+    path.write_text(json.dumps(rows), encoding="utf-8")
+
+
+def dictionary(path: Path, rows, scored: bool) -> None:
+    found = {f"{row}": dict(labels) if scored else dict.fromkeys(labels, 1) for row, labels in enumerate(rows)}
+    path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+
+
+def trec(path: Path, rows, scored: bool) -> None:
+    lines = [
+        f"{row} Q0 {one[0]} - {one[1]} t" if scored else f"{row} 0 {one} 1"
+        for row, labels in enumerate(rows)
+        for one in labels
+    ]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def fasttext(path: Path, rows, scored: bool) -> None:
+    lines = (
+        " ".join(f"__label__{one[0]} {one[1]}" if scored else f"__label__{one}" for one in labels) for labels in rows
+    )
+    path.write_text("".join(line + "" * scored + " words" * (not scored) + "\n" for line in lines), encoding="utf-8")
+
+
+def parquet(path: Path, rows, scored: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"labels": [[one[0] if scored else one for one in labels] for labels in rows]}
+    pq.write_table(
+        pa.table(columns | ({"scores": [[one[1] for one in labels] for labels in rows]} if scored else {})), path
+    )
+
+
+def annif(path: Path, rows, scored: bool) -> None:
+    path.mkdir()
+    for row, labels in enumerate(rows):
+        (path / f"{row}.txt").write_text("text")
+        lines = [f"{one[0]}\t{one[1]}" if scored else str(one) for one in labels]
+        (path / f"{row}{'.annif' if scored else '.tsv'}").write_text(
+            "".join(line + "\n" for line in lines), encoding="utf-8"
+        )
+
+
+def wide(path: Path, rows, scored: bool) -> None:
+    names = sorted({one[0] if scored else one for labels in rows for one in labels}, reverse=True)
+    held = [dict(labels) if scored else dict.fromkeys(labels, 1) for labels in rows]
+    cells = [(f"{row}", *(labels.get(name, "" if scored else 0) for name in names)) for row, labels in enumerate(held)]
+    table(path, cells, ["id", *names])
+
+
+def dense(rows, scored: bool, n: int) -> np.ndarray:
+    found = np.full((len(rows), n), -np.inf if scored else 0.0)
+    for row, labels in enumerate(rows):
+        for one in labels:
+            found[row, one[0] if scored else one] = one[1] if scored else 1
+    return found
+
+
+def npy(path: Path, rows, scored: bool) -> None:
+    np.save(path, dense(rows, scored, WIDTH))
+
+
+def npz(path: Path, rows, scored: bool) -> None:
+    held = dense(rows, scored, WIDTH)
+    there = np.isfinite(held) if scored else held > 0
+    save_npz(path, csr_matrix((held[there], np.nonzero(there)), shape=held.shape))
+
+
+def pairs(path: Path, rows, scored: bool) -> None:
+    path.write_text("".join(" ".join(f"{label}:{score}" for label, score in row) + "\n" for row in rows))
+
+
+def columns(path: Path, rows, scored: bool) -> None:
+    np.savetxt(path, dense(rows, scored, WIDTH), "%.9g")
+
+
+WIDTH = 6  # of matrices
+BY_NAME: dict[str, Callable] = {
+    "t.csv": long(","), "t.tsv": long("\t"), "t.jsonl": jsonl, "t.json": lists, "t.ranx.json": dictionary, "t.txt": trec,
+    "t.fasttext": fasttext, "t.parquet": parquet, "t": annif, "wide.csv": wide,
+}  # fmt: skip
+"""Formats that have room for names, by a file's name."""
+BY_ID: dict[str, Callable] = {
+    "i.npy": npy, "i.npz": npz, "i.jsonl": jsonl, "i.json": lists, "i.parquet": parquet, "i.txt": columns, "i.pred": pairs,
+}  # fmt: skip
+"""Formats of ids."""
+if importlib.util.find_spec("pyarrow") is None:
+    del BY_NAME["t.parquet"], BY_ID["i.parquet"]
+WORDS = {"t.txt", "t.fasttext"}
+"""Formats that have no room for a blank."""
+
+
+def put(folder: Path, stem: str, file: str, rows, scored: bool) -> Path:
+    path = folder / f"{stem}-{file}"
+    {**BY_NAME, **BY_ID}[file](path, rows, scored)
+    return path
+
+
+# ---------------------------------------------------------------- the values, by loops
+
+
+def best(row: list[tuple[Label, float]]) -> list[Label]:
+    """Labels by falling score, equal ones by name."""
+    return [label for label, _ in sorted(sorted(row), key=lambda one: -one[1])]
+
+
+def precision(truth: Truth, predicted: Predictions, k: int) -> float:
+    return sum(len({*best(row)[:k]} & {*of}) / k for row, of in zip(predicted, truth, strict=True)) / len(truth)
+
+
+def macro_f1(truth: Truth, predicted: Predictions, k: int, labels: set[Label]) -> float:
+    """Over some labels, whatever else is predicted."""
+    total = 0.0
+    for label in labels:
+        said, right = [label in best(row)[:k] for row in predicted], [label in row for row in truth]
+        both = sum(a and b for a, b in zip(said, right, strict=True))
+        total += 2 * both / max(sum(said) + sum(right), 1)
+    return total / len(labels)
+
+
+# ---------------------------------------------------------------- the cases
+
+
+@dataclass(frozen=True)
+class Case:
+    """A truth, predictions, the pairs of formats that they can be in, how to read them, and what is said then."""
+
+    name: str
+    truth: Truth
+    predicted: Predictions
+    formats: list[tuple[str, str]]
+    options: dict[str, Any] = field(default_factory=dict)
+    said: str = ""
+
+
+def scored(*rows: list[Label]) -> Predictions:
+    """Rankings with falling scores."""
+    return [[(label, round(0.9 - 0.1 * place, 1)) for place, label in enumerate(row)] for row in rows]
+
+
+def uninformed(seed: int, n: int = 9, n_labels: int = 40) -> tuple[Truth, Predictions]:
+    """Scores of one decimal that know nothing of the truth."""
+    rng = np.random.default_rng(seed)
+    names = [f"s{label:02}" for label in rng.permutation(n_labels)]
+    truth = [[names[label] for label in rng.permutation(n_labels)[:2]] for _ in range(n)]
+    tied = [rng.permutation(n_labels)[:7] for _ in range(n)]
+    predicted = [[(names[label], round(float(rng.integers(7, 10)) / 10, 1)) for label in row] for row in tied]
+    return truth, [
+        row + [(own[0], row[0][1])] * (own[0] not in dict(row)) for row, own in zip(predicted, truth, strict=True)
+    ]
+
+
+NAMED = [(one, other) for one in BY_NAME for other in BY_NAME]
+SOME = [
+    ("t.csv", "t.jsonl"),
+    ("t.jsonl", "t.txt"),
+    ("t.txt", "t.csv"),
+    ("t.fasttext", "t.fasttext"),
+    ("t.ranx.json", "t"),
+]
+NARROW = [
+    pair for pair in NAMED if "wide.csv" not in pair[:1]
+]  # a wide truth has a column for each label that there is
+WITH_BLANKS = [pair for pair in NARROW if not WORDS & {*pair}]
+
+CASES = [
+    Case("ICD-9: septicaemia and hearing loss", [["0389", "4019"], ["389"], ["25000"]],
+         scored(["389", "0389"], ["0389", "389"], ["25000", "4019"]), NAMED),
+    Case("Dewey", [["007.1"], ["7.1"], ["250.00"]], scored(["7.1", "007.1"], ["7.1"], ["250.0", "250.00"]), NARROW),
+    Case("products", [["00012"], ["12", "+12"], ["012"]], scored(["12"], ["+12", "00012"], ["012", "12"]), NARROW),
+    Case("codes of whole numbers", [["389"], ["4019", "7"]], scored(["389", "7"], ["7", "25000"]), NARROW),
+    Case("codes of whole numbers, of more labels than said", [["389"], ["4019"]], scored(["389"], ["7"]), NARROW,
+         {"n_labels": 9}),
+    Case("whole numbers below the number of labels", [["3"], ["4", "0"]], scored(["3", "1"], ["0", "4"]),
+         [pair for pair in SOME if pair[0] != "t.jsonl" and pair[1] != "t.jsonl"], {"n_labels": 6}, "taken as ids"),
+    Case("whole numbers said to be names", [["3"], ["4", "0"]], scored(["3", "1"], ["0", "4"]), NARROW,
+         {"labels_are": "names"}),
+    Case("ids", [[3], [4, 0], [1]], scored([3, 1], [0, 4], [2]),
+         [(one, other) for one in BY_ID if one != "i.pred" for other in BY_ID],
+         {"n_labels": WIDTH}),
+    *(Case(f"ties, {seed}", *uninformed(seed), NARROW) for seed in range(3)),
+]  # fmt: skip
+
+
+def expected(case: Case, of_truth: set[Label]) -> dict[str, float]:
+    found = {f"P@{k}": precision(case.truth, case.predicted, k) for k in (1, 2)}
+    return found | {"macro-F1@2": macro_f1(case.truth, case.predicted, 2, of_truth)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_values_equal_a_loop(case, tmp_path):
+    for at, (one, other) in enumerate(case.formats):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        files = put(folder, "truth", one, case.truth, False), {"m": put(folder, "m", other, case.predicted, True)}
+        found = reader.read(*files, k=100, **case.options)
+        table = xc.evaluate(found.truth, found.tops["m"], 2, metrics=["P@1", "P@2", "macro-F1@2"])
+        got = {f"{name}@{k}": value for name, k, value in table.itertuples(index=False)}
+        n_labels = case.options.get("n_labels")
+        labels = {*range(n_labels)} if n_labels else {label for row in case.truth for label in row}
+        want = expected(case, {label for row in case.truth for label in row})
+        want["macro-F1@2"] *= len({label for row in case.truth for label in row}) / len(labels)
+        assert got == {name: pytest.approx(value) for name, value in want.items()}, (one, other)
+        assert case.said in "\n".join(found.lines)
+
+
+BESIDE = [(one, other) for one in BY_NAME if one != "wide.csv" for other in BY_ID]
+
+
+@pytest.mark.parametrize(("one", "other"), BESIDE)
+def test_names_beside_ids_are_refused_in_each_pair_of_doors(tmp_path, one, other):
+    """With the list of names in the order of the ids both are read, and the value is right."""
+    names = ["nb", "na", "nf", "nc", "ne", "nd"]
+    truth, predicted = [["nb", "nd"], ["nf"]], scored([0, 5], [1, 2])
+    by_id = [[names.index(label) for label in row] for row in truth]
+    by_name = [[(names[label], score) for label, score in row] for row in predicted]
+    pairs = [(put(tmp_path, "t", one, truth, False), put(tmp_path, "p", other, predicted, True))]
+    if other != "i.pred":
+        pairs.append((put(tmp_path, "u", other, by_id, False), put(tmp_path, "q", one, by_name, True)))
+    for files in pairs:
+        for more in ({}, {"n_labels": WIDTH}):
+            with pytest.raises(XCError, match="--labels"):
+                reader.read(files[0], {"m": files[1]}, **more)
+        found = reader.read(files[0], {"m": files[1]}, label_names=names)
+        assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.5, 0.75]
+    both = {"a": pairs[0][1], "b": put(tmp_path, "b", one, by_name, True)}
+    with pytest.raises(XCError, match="--labels"):
+        reader.read(None, both)
+    with pytest.raises(XCError, match="--labels"):
+        reader.read(pairs[0][0], {"b": both["b"]}, exclude=(np.array([0]), np.array([1])))
+    if other != "i.pred":
+        with pytest.raises(XCError, match="--labels"):
+            reader.read(pairs[0][0], {"b": both["b"]}, train_truth=pairs[1][0])
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_average_over_labels_does_not_change_with_what_another_model_makes_up(tmp_path, listed):
+    truth = [["a", "b"], ["c"], ["a"], ["d"]]
+    models = {"right": scored(["a", "b"], ["c"], ["a"], ["d"]), "wild": scored(["x", "b"], ["y", "z"], ["a"], ["w"])}
+    files = {name: put(tmp_path, name, "t.jsonl", rows, True) for name, rows in models.items()}
+    how = {"label_names": list("dcbae"), "unknown": "count"} if listed else {}
+    counted = {*"abcde"} if listed else {*"abcd"}
+    first = put(tmp_path, "truth", "t.csv", truth, False)
+    for given in (files, {"right": files["right"]}, {"wild": files["wild"]}):
+        found = reader.read(first, given, **how)
+        for name, top in found.tops.items():
+            value = xc.metrics.macro_f1(found.truth, top, 2)[0]
+            assert value == pytest.approx(macro_f1(truth, models[name], 2, counted))
+            table = xc.evaluate(found.truth, top, 2, metrics=["macro-F1", "coverage", "P"], interval=None)
+            assert table["value"][0] == value
+            hit = {label for row, of in zip(models[name], truth, strict=True) for label, _ in row if label in of}
+            assert table["value"][1] == pytest.approx(len(hit) / len(counted))
+            assert math.isclose(table["value"][2], precision(truth, models[name], 2))
