@@ -11,6 +11,7 @@ import csv
 import importlib.util
 import json
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,7 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
-from xcrepro.core.errors import XCError
+from xcrepro.core.errors import DataWarning, XCError
 from xcrepro.tools.formats import reader
 
 Label = str | int
@@ -308,3 +309,82 @@ def test_an_average_over_labels_does_not_change_with_what_another_model_makes_up
             hit = {label for row, of in zip(models[name], truth, strict=True) for label, _ in row if label in of}
             assert table["value"][1] == pytest.approx(len(hit) / len(counted))
             assert math.isclose(table["value"][2], precision(truth, models[name], 2))
+
+
+# ---------------------------------------------------------------- ties at a cut-off are told unasked
+
+
+def bfloat16(scores: np.ndarray) -> np.ndarray:
+    return (scores.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
+LOGITS = np.random.default_rng(3).normal(6.0, 1.0, (80, 12)).astype(np.float32)
+SIGMOID = 1 / (1 + np.exp(-LOGITS))
+TIED = {
+    "float16": SIGMOID.astype(np.float16).astype(np.float32),
+    "bfloat16": bfloat16(SIGMOID),
+    "1 decimal": np.round(np.random.default_rng(4).random((80, 12)), 1).astype(np.float32),
+    "2 decimals": np.round(np.random.default_rng(4).random((80, 12)) / 3, 2).astype(np.float32),
+    "reach 1": 1 / (1 + np.exp(-6 * LOGITS)),
+    "whole numbers": np.random.default_rng(5).integers(0, 4, (80, 12)).astype(np.float32),
+}
+
+
+def over_orders(Y: np.ndarray, scores: np.ndarray, k: int) -> tuple[float, float, float, int]:
+    """P@k over all orders of equal scores, row by row: mean, least, most, and the rows in which it differs."""
+    mean = least = most = decided = 0
+    for relevant, row in zip(Y, scores, strict=True):
+        cut = sorted(row, reverse=True)[k - 1]
+        sure, tied = relevant[row > cut].sum(), relevant[row == cut]
+        places, hits = k - (row > cut).sum(), tied.sum()
+        low, high = max(0, places - (tied.size - hits)), min(places, hits)
+        mean, least, most = mean + sure + places * hits / tied.size, least + sure + low, most + sure + high
+        decided += low < high
+    return mean / k / len(Y), least / k / len(Y), most / k / len(Y), decided
+
+
+@pytest.mark.parametrize("cause", TIED)
+def test_ties_at_a_cut_off_are_told(cause):
+    Y = (np.random.default_rng(1).random((80, 12)) < 0.3).astype(np.float32)
+    top = xc.TopK.from_scores(TIED[cause], 12)
+    orders = {k: over_orders(Y, TIED[cause], k) for k in (1, 3)}
+    k = max(orders, key=lambda k: (orders[k][3], -k))
+    mean, least, most, decided = orders[k]
+    value = xc.metrics.precision(Y, top, k)[0]
+    tellers = (
+        lambda: xc.evaluate(Y, top, (1, 3), metrics=["P"]),
+        lambda: xc.evaluate(Y, {"m": top}, (1, 3), metrics=["P"], interval=0.9),
+        lambda: xc.compare(Y, {"m": top, "n": xc.TopK.from_scores(LOGITS, 12)}, ["P"], (1, 3)),
+    )
+    for tell in tellers:
+        with pytest.warns(DataWarning) as told:
+            tell()
+        assert len(told) == 1
+        said = str(told[0].message)
+        numbers = [
+            f"{decided} of 80",
+            f"{value:.6f}",
+            f"{mean:.6f}",
+            f"{value - mean:+.6f}",
+            f"{least:.6f}",
+            f"{most:.6f}",
+            cause,
+        ]
+        assert all(number in said for number in numbers), (said, numbers)
+
+
+def test_what_is_no_tie_and_what_cannot_show_one_is_not_told():
+    rng = np.random.default_rng(0)
+    Y, scores = (rng.random((300, 12)) < 0.3).astype(np.float32), rng.random((300, 12)).astype(np.float32)
+    few = scores.copy()
+    few[:2, :2] = few[:2, :].max(axis=1, keepdims=True)  # two rows of 300
+    ends = xc.TopK.from_scores(np.where(scores > 0.5, 1.0, scores), 3)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for top in (xc.TopK.from_scores(scores, 12), xc.TopK.from_scores(few, 12), xc.TopK.from_scores(scores, 3)):
+            xc.evaluate(Y, top, (1, 3), metrics=["P"])
+    assert told == []
+    with pytest.warns(DataWarning, match="last two of the 3 stored scores") as told:
+        xc.evaluate(Y, ends, 3, metrics=["P"])
+    n = int((np.sort(np.where(scores > 0.5, 1.0, scores), axis=1)[:, [-2, -3]] == 1).all(axis=1).sum())
+    assert f"in {n} of 300" in str(told[0].message)
