@@ -11,6 +11,7 @@ import csv
 import importlib.util
 import json
 import math
+import unicodedata
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
+from xcrepro.core.data.names import LabelNames, read_label_names
 from xcrepro.core.errors import DataWarning, XCError
 from xcrepro.tools.formats import reader
 
@@ -252,7 +254,7 @@ def test_values_equal_a_loop(case, tmp_path):
         folder.mkdir()
         files = put(folder, "truth", one, case.truth, False), {"m": put(folder, "m", other, case.predicted, True)}
         found = reader.read(*files, k=100, **case.options)
-        table = xc.evaluate(found.truth, found.tops["m"], 2, metrics=["P@1", "P@2", "macro-F1@2"])
+        table = xc.State(2, ["P@1", "P@2", "macro-F1@2"]).update(found.truth, found.tops["m"]).compute()
         got = {f"{name}@{k}": value for name, k, value in table.itertuples(index=False)}
         n_labels = case.options.get("n_labels")
         labels = {*range(n_labels)} if n_labels else {label for row in case.truth for label in row}
@@ -309,6 +311,61 @@ def test_an_average_over_labels_does_not_change_with_what_another_model_makes_up
             hit = {label for row, of in zip(models[name], truth, strict=True) for label, _ in row if label in of}
             assert table["value"][1] == pytest.approx(len(hit) / len(counted))
             assert math.isclose(table["value"][2], precision(truth, models[name], 2))
+
+
+# ---------------------------------------------------------------- texts that are equal to a reader
+
+SPELT = {
+    name: (name, unicodedata.normalize("NFD", name))
+    for name in ("Caf\u00e9 culture", "\u00c5ngstr\u00f6m", "\ud55c\uae00")
+}
+"""A name, and the same in other code points of Unicode."""
+WRITTEN = {
+    "apostrophe": ("Women's rights", "Women\u2019s rights"), "hyphen": ("machine-learning", "machine\u2011learning"),
+    "dash": ("1914-1918", "1914\u20131918"), "soft hyphen": ("Bibliography", "Biblio\u00adgraphy"),
+    "zero width": ("Law", "Law\u200b"), "no-break": ("Town halls", "Town\u00a0halls"), "HTML": ("R&D", "R&amp;D"),
+    "quotes": ('"Left" parties', "\u201cLeft\u201d parties"), "full width": ("ABC", "\uff21BC"),
+}  # fmt: skip
+"""A name, and how a program or a person writes it."""
+
+
+@pytest.mark.parametrize("how", [*SPELT, *WRITTEN])
+@pytest.mark.parametrize("listed", [True, False])
+def test_texts_that_are_equal_to_a_reader(tmp_path, how, listed):
+    name, other = {**SPELT, **WRITTEN}[how]
+    for turned in (False, True):
+        of_truth, said = (other, name) if turned else (name, other)
+        for file in sorted(BY_NAME.keys() - WORDS - {"wide.csv"}):
+            truth = put(tmp_path, f"t{turned}", file, [[of_truth], ["other"]], False)
+            models = {"m": put(tmp_path, f"m{turned}", file, scored([said], ["other"]), True)}
+            given = {"label_names": [of_truth, "other"]} if listed else {}
+            matched = {} if how in SPELT else {"match": "case"}
+            found = reader.read(truth, models, **given, **matched)
+            assert xc.metrics.precision(found.truth, found.tops["m"], 1)[0] == 1.0
+            assert found.truth.shape == (2, 2)
+            if how in SPELT:
+                continue
+            if listed:
+                with pytest.raises(XCError, match="--match case") as refused:
+                    reader.read(truth, models, **given)
+                text = str(refused.value)
+            else:
+                text = "\n".join(reader.read(truth, models).lines)
+            at = next(at for at, (a, b) in enumerate(zip(said + "\0", of_truth + "\0", strict=False)) if a != b)
+            points = {f"U+{ord(one[at]):04X}" for one in (said, of_truth) if at < len(one)}
+            assert how == "HTML" or all(point in text for point in points)
+    assert how in SPELT or LabelNames((name, "other")).matching(other, "case") == name
+
+
+def test_a_name_twice_in_a_list_is_named_with_both_lines(tmp_path):
+    for at, (lines, again) in enumerate([("Cats\nDogs\nBirds\nDogs\n", (2, 4)), ("a\nDogs \nDogs\n", (2, 3))]):
+        (tmp_path / f"{at}.txt").write_text(lines)
+        names = read_label_names(tmp_path / f"{at}.txt")
+        with pytest.raises(XCError, match=f"lines {again[0]} and {again[1]}"):
+            reader.read(put(tmp_path, f"t{at}", "t.jsonl", [["Dogs"]], False), {}, label_names=names)
+    (tmp_path / "empty.txt").write_text("Cats\nDogs\n\nFish\n")
+    with pytest.warns(DataWarning, match="line 3"):
+        assert len(read_label_names(tmp_path / "empty.txt")) == 4
 
 
 # ---------------------------------------------------------------- ties at a cut-off are told unasked

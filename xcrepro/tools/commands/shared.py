@@ -92,7 +92,8 @@ def add_match(sub) -> None:
     sub.add_argument(
         "--match",
         choices=("case", "plural", "nearest"),
-        help="read a text that is no name as the name that differs from it only by capitals, blanks and hyphens (case), also "
+        help="read a text that is no name as the name that differs from it only by capitals, blanks, hyphens and typography "
+        "(case), also "
         "by English plurals (plural), or else shares most pieces of three letters with it, at least half (nearest); a note has "
         "P@1 with and without it",
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.lines import shown
-from xcrepro.core.data.names import MATCHES, LabelNames, composed
+from xcrepro.core.data.names import MATCHES, LabelNames, composed, difference
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS
 
@@ -293,13 +293,17 @@ class Index:
             if (label := self.label_names.id(text)) is not None:
                 return label
             if self.label_names.is_ambiguous(text):
-                found, expected = f"the name {shown(text)}, which two labels have", "a name of one label, or its code"
+                same = self.label_names.called(text)[:2]
+                found = f"the name {shown(text)}, which labels {same[0]} and {same[-1]} have "
+                found += f"(lines {same[0] + 1} and {same[-1] + 1} of a list with a name a line)"
+                expected = "a name of one label, or its code"
                 raise DataError(path, found, expected, line=line)
             expected = f"one of the {len(self.label_names):,} label names"
             if typed or self._number(text) is None or self.label_names.has_numbers:
                 do = "Is it the label file of this dataset? --unknown drop|count (unknown=) reads on"
                 if near := self.label_names.near(text):
-                    do = f"Did you mean {shown(near)}? --match case (match=) reads it so"
+                    differs = difference(text, near)
+                    do = f"Did you mean {shown(near)}? {differs}{'. ' * bool(differs)}--match case (match=) reads it so"
                     do += "; --unknown drop|count (unknown=) reads on"
                 raise DataError(path, f"label {shown(text)}", expected, line=line, do=do)
         label = None if typed and isinstance(text, str) else self._number(text)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core.data.lines import shown
-from xcrepro.core.data.names import LabelNames, composed
+from xcrepro.core.data.names import LabelNames, composed, difference
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.tools import formats
@@ -286,9 +286,10 @@ def _said_of_labels(index: Index, outside: int) -> list[str]:
         known = {composed(text) for text in truths.names}
         if near := {name: text for name in names if name not in known and (text := truths.near(name))}:
             name, text = next(iter(near.items()))
+            differs = f" ({found})" if (found := difference(name, text)) else ""
             lines.append(
                 f"labels: {len(near):,} of the predictions differ from one of the truth by capitals and blanks alone and count "
-                f"as others, as {shown(name)} and {shown(text)}: write them alike, or give --match case (match=)"
+                f"as others, as {shown(name)} and {shown(text)}{differs}: write them alike, or give --match case (match=)"
             )
     elif index.numbers_were:
         lines.append(
@@ -324,7 +325,7 @@ def _say_of_unknown(lines: list[str], index: Index, held: int, what: str) -> Non
         )
         lines.append(
             f"out of vocabulary: {n:,} of {whole:,} {what} ({100 * n / max(whole, 1):.1f} %), {len(names):,} labels, "
-            f"{became}: {', '.join(names[:COMMONEST])}{more}"
+            f"{became}: {', '.join(name if name.isprintable() else shown(name) for name in names[:COMMONEST])}{more}"
         )
     if again:
         whole = again + held if drop else held
