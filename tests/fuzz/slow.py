@@ -384,6 +384,7 @@ def columns(data: bytes, n: int, value: int) -> list[tuple[int, int, float]]:
     """(row, label, number) of a TREC file, whose lines have so many columns, the number in this one."""
     lines = [text.split() for text in decoded(data) if text.split() and not text.split()[0].startswith("#")]
     need(all(len(cells) == n for cells in lines))
+    need(n < 6 or len({cells[5] for cells in lines}) < 2)  # one run
     return [(whole(cells[0]), whole(cells[2]), real(cells[value])) for cells in lines]
 
 

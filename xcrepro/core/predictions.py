@@ -16,6 +16,7 @@ What the field's tools hand over differs, and so do their answers at the edges. 
 from __future__ import annotations
 
 import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from scipy import sparse
 from xcrepro.core import threads
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.sources import npz_arrays
-from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.errors import ArgumentError, DataError, DataWarning
 from xcrepro.core.kernels import sets as sets_kernel
 from xcrepro.core.kernels import topk as kernel
 from xcrepro.core.kernels import truth as truth_kernel
@@ -351,7 +352,7 @@ class TopK:
             except (TypeError, ValueError) as error:
                 rule = f"must hold labels 0 to {n_labels - 1}, or (label, score) pairs, one kind throughout"
                 raise ArgumentError("rows", rule, f"row {i}: {row[:3]}...") from error
-        top = cls.from_ids(ids, scores, n_labels=n_labels)
+        top = without_rounding(cls.from_ids(ids, scores, n_labels=n_labels), "rows")
         return top if k is None else top.head(k)
 
     # ------------------------------------------------------------------ files
@@ -654,6 +655,23 @@ def check_pair(truth: Truth, top: TopK) -> None:
         raise ArgumentError("top", f"must be over the {truth.n_labels} labels of Y", f"{top.n_labels} labels")
     if truth.names is not None and top.names is not None:
         truth.names.refuse_other_order("top", "Y", top.names)
+
+
+ROUNDING = 1e-4
+"""So little above 1 a probability may be printed, as fastText prints 1.00001."""
+
+
+def without_rounding(top: TopK, whose: str) -> TopK:
+    """Probabilities that were printed a little above 1 (:data:`ROUNDING`) as 1, in the order that they had, and a DataWarning;
+    predictions with other scores above 1 as they are."""
+    over = top.scores > 1
+    if not over.any() or top.scores.max() > 1 + ROUNDING:
+        return top
+    said = (
+        f"{whose}: {int(over.sum()):,} scores up to {top.scores.max():.6g}, as fastText prints them, were taken for 1"
+    )
+    warnings.warn(said, DataWarning, stacklevel=4)
+    return TopK(top.ids, np.minimum(top.scores, np.float32(1)), top.n_labels, top.names, top.outside)
 
 
 def empty_places(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -19,13 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
+from xcrepro.__main__ import main
 from xcrepro.core.data.names import LabelNames, read_label_names
 from xcrepro.core.errors import DataWarning, XCError
 from xcrepro.tools.formats import reader
+from xcrepro.tools.reports import page
 
 Label = str | int
 Truth = list[list[Label]]
@@ -445,3 +448,100 @@ def test_what_is_no_tie_and_what_cannot_show_one_is_not_told():
         xc.evaluate(Y, ends, 3, metrics=["P"])
     n = int((np.sort(np.where(scores > 0.5, 1.0, scores), axis=1)[:, [-2, -3]] == 1).all(axis=1).sum())
     assert f"in {n} of 300" in str(told[0].message)
+
+
+# ---------------------------------------------------------------- files of a folder, and what is not what it is taken for
+
+FILES = {
+    "lists": ("b.json", "[[[1, 0.5]], [[0, 0.9], [1, 0.2]]]"), "dictionary": ("b.json", '{"0": {"1": 0.5}, "1": {"0": 0.9}}'),
+    "csv": ("b.tsv", "row\tlabel\tscore\n0\t1\t0.5\n1\t0\t0.9\n"), "wide": ("b.tsv", "id\t0\t1\nx\t0.1\t0.5\ny\t0.9\t0.2\n"),
+    "jsonl": ("b.jsonl", '{"labels": [1]}\n{"labels": [0]}\n'), "trec": ("b.txt", "0 Q0 1 1 0.5 t\n1 Q0 0 1 0.9 t\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("taken", FILES)
+def test_a_folder_of_predictions_of_any_format(tmp_path, taken, beside):
+    name, text = FILES[taken]
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / name).write_text(text)
+    if beside:
+        xc.TopK.from_ids([[1], [1]], n_labels=2).save(tmp_path / "p" / "a.npz")
+    np.save(tmp_path / "t.npy", np.array([[0, 1], [1, 0]]))
+    found = reader.read(tmp_path / "t.npy", [tmp_path / "p"])
+    values = {model: xc.metrics.precision(found.truth, top, 1)[0] for model, top in found.tops.items()}
+    assert values == ({"a": 0.5} if beside else {}) | {"b": 1.0}
+    assert f"{name} as {taken}" in found.lines[0]
+    assert reader.read(tmp_path / "t.npy", [tmp_path / "p" / name]).lines[0].endswith(f"{name} as {taken}")
+
+
+@pytest.mark.parametrize("tags", ["AB", "ABA", "AABB"])
+def test_two_runs_in_one_file_are_refused(tmp_path, tags):
+    (tmp_path / "p.run").write_text("".join(f"{row} Q0 1 1 0.5 {tag}\n" for row, tag in enumerate(tags)))
+    with pytest.raises(XCError, match="two runs, 'A' and 'B'"):
+        xc.formats.read_predictions(tmp_path / "p.run", n_labels=3)
+
+
+@pytest.mark.parametrize("most", [1.00001, 1.00002, 1.0001])
+def test_a_probability_that_is_printed_a_little_above_1_is_1(tmp_path, most):
+    for file in ("p.fasttext", "p.csv", "p.npy"):
+        rows = [[(0, most), (1, 0.25)], [(1, 1.0), (0, 0.5)]]
+        if file == "p.npy":
+            np.save(tmp_path / file, [[most, 0.25], [0.5, 1.0]])
+        else:
+            (fasttext if file == "p.fasttext" else long(","))(tmp_path / file, rows, True)
+        with pytest.warns(DataWarning, match="taken for 1"):
+            top = xc.formats.read_predictions(tmp_path / file, n_labels=2, n_rows=2)
+        assert top.scores.tolist() == [[1.0, 0.25], [1.0, 0.5]]
+    with pytest.warns(DataWarning, match="taken for 1"):
+        top = xc.TopK.from_pairs(rows, n_labels=2)
+    assert xc.evaluate([[0], [0]], top, 2, metrics=["ECE"])["value"][0] == (2 * 0.5 + 0.25 + 0.5) / 4
+    over = xc.TopK.from_pairs([[(0, 1.01)]], n_labels=2)
+    assert over.scores[0, 0] == np.float32(1.01)
+
+
+@pytest.mark.parametrize("file", ["y.npy", "y.npz", "y.txt"])
+def test_a_truth_of_fractions_is_named(tmp_path, file):
+    scores = np.random.default_rng(0).random((20, 6)).astype(np.float32)
+    if file == "y.npy":
+        np.save(tmp_path / file, scores)
+    elif file == "y.npz":
+        save_npz(tmp_path / file, csr_matrix(scores))
+    else:
+        xc.formats.write_features(tmp_path / file, csr_matrix(scores), "xc")
+    with pytest.warns(DataWarning, match="exchanged"):
+        xc.formats.read_truth(tmp_path / file)
+    with pytest.warns(DataWarning, match="exchanged"):
+        xc.evaluate(scores, xc.TopK.from_scores((scores > 0.5).astype(np.float32), 5), metrics=["P"])
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+cmd|' /C calc'!A0", "@SUM(1)", "-2+3"])
+def test_no_csv_file_has_a_name_that_a_spreadsheet_runs(tmp_path, name, capsys):
+    (tmp_path / "n.txt").write_text(f"{name}\nb\n")
+    files = (
+        put(tmp_path, "t", "t.jsonl", [[name], ["b"]], False),
+        put(tmp_path, "p", "t.jsonl", scored(["b"], ["b"]), True),
+    )
+    assert (
+        main(["evaluate", *map(str, files), "--labels", str(tmp_path / "n.txt"), "--per-label", "--csv", "-k", "1"])
+        == 0
+    )
+    cells = [row[1] for row in csv.reader(capsys.readouterr().out.splitlines())]
+    assert sorted(cells) == sorted(["name", f"'{name}", "b"])
+    page.Page(None, tmp_path).write("csv/gaps.csv", pd.DataFrame({"left": [name], "value": [-1.5]}))
+    assert (tmp_path / "csv" / "gaps.csv").read_text().splitlines()[1] in (f"'{name},-1.5", f'"\'{name}",-1.5')
+
+
+def test_signs_do_not_cry_wolf_where_each_row_has_one_label():
+    """Below chance any other reading is above it; one prediction a row is not held to five popular labels."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        labels = rng.integers(0, 10, 600)
+        Y = np.eye(10)[labels]
+        wrong = (labels + rng.integers(1, 10, 600)) % 10  # never right
+        guess = np.where(rng.random(600) < 0.5, labels, wrong)
+        for ids in (wrong, guess):
+            top = xc.TopK.from_ids(np.column_stack([ids, *[np.full(600, -1)] * 4]), [[1.0] * 5] * 600, n_labels=10)
+            kinds = {one.kind for one in xc.diagnose.check(Y, top)}
+            assert not kinds & {"exchanged", "rows moved", "labels renumbered"}, seed
+            assert "below popularity" not in kinds or ids is wrong

@@ -158,8 +158,9 @@ def refuse_existing(option: str, path: str | os.PathLike, force: bool = False) -
 def print_table(table, csv: bool, decimals: int = 2) -> None:
     """As CSV at full precision, or rounded as people read it."""
     from xcrepro.repro import tables
+    from xcrepro.tools.formats.csv import without_formulas
 
-    print(tables.csv_text(table).rstrip() if csv else tables.show(table, decimals=decimals))
+    print(tables.csv_text(without_formulas(table)).rstrip() if csv else tables.show(table, decimals=decimals))
 
 
 def with_train_truth(arguments) -> None:

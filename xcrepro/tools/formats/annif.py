@@ -33,7 +33,23 @@ def sniff_folder(path: Path) -> bool:
         return True
     if "dataset.toml" in names or any(name.startswith(("train", "test", "trn", "tst")) for name in names):
         return False
-    return bool(subjects or any(name.endswith(".json") for name in names))
+    known = (".tsv", ".key", ".json", ".txt")
+    return (
+        bool(names)
+        and all(name.endswith(known) for name in names)
+        and all(_is_document(path / name) for name in sorted(names) if not name.endswith(".txt"))
+        and not all(name.endswith(".txt") for name in names)
+    )
+
+
+def _is_document(file: Path) -> bool:
+    """Whether a file holds a document's subjects, and not predictions or a truth of many rows, by what it begins with."""
+    from xcrepro.tools.formats import csv, head_of, wide
+
+    head = head_of(file) if file.stat().st_size else b""
+    if file.suffix == ".json":
+        return head.lstrip().startswith(b"{") and any(f'"{key}"'.encode() in head for key in ("subjects", "text"))
+    return not csv.sniff(file.name, head) and not wide.sniff(file.name, head)
 
 
 def holds_folder(path: Path) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from xcrepro.core.data.lines import shown
 from xcrepro.core.data.names import LabelNames, composed, difference
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
+from xcrepro.core.predictions import without_rounding
 from xcrepro.tools import formats
 from xcrepro.tools.formats.entries import Entries
 from xcrepro.tools.formats.index import Index
@@ -150,7 +151,7 @@ def read(
         """What a file holds; looked up and said as soon as it is known what its labels are."""
         if isinstance(content, Entries) and not index.waits:
             content.index = by
-            content = content.truth() if key in (TRUTH, TRAIN) else content.top(k)
+            content = content.truth() if key in (TRUTH, TRAIN) else without_rounding(content.top(k), os.fspath(file))
         held[key] = file, content
         if not isinstance(content, Entries):
             if index.n_labels is None:
@@ -203,6 +204,14 @@ def read(
     if dataset is not None or TRAIN in held:
         found.train = held[TRAIN][1] if dataset is None else sparse.csr_matrix(dataset.train.Y)
     apart = {model: found.tops.pop(model) for model in others}
+    asked = {TRUTH: truth_format, TRAIN: None}
+    took = {
+        os.path.basename(os.path.normpath(file)): asked.get(key, predictions_format) or formats.detect(file).name
+        for key, (file, _) in held.items()
+        if os.path.exists(file)
+    }
+    if took:
+        lines.insert(0, f"read: {', '.join(f'{file} as {taken}' for file, taken in took.items())}")
     found = _finished(found, Y, index, exclude, named, None if truth is None else known, lines)
     found.tops = {model: (apart if model in apart else found.tops)[model] for model in files}
     if index.matched and truth is not None:

@@ -82,9 +82,7 @@ class Page:
             return
         (self.out / file).parent.mkdir(exist_ok=True)
         if isinstance(content, pd.DataFrame):
-            strange = {"name", "text"} & {*content}  # texts of others, in tables that nobody computes with
-            content = without_formulas(content) if strange else content
-            content.to_csv(self.out / file, index=False, lineterminator="\n")
+            without_formulas(content).to_csv(self.out / file, index=False, lineterminator="\n")
         else:
             (self.out / file).write_bytes(content)
 
