@@ -202,7 +202,7 @@ def jsonl(rng: random.Random) -> bytes:
         if rng.randrange(3):
             records.append({"labels": [label for label, _ in pairs], "scores": [score for _, score in pairs]})
         else:
-            results = [{"uri": f"http://x/{label}", "label": str(label), "score": score} for label, score in pairs]
+            results = [{"uri": f"http://x/{label}", "label": label, "score": score} for label, score in pairs]
             records.append({"document_id": f"d{row}", "results": results})
     return _json_lines(records)
 

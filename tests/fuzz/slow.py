@@ -252,7 +252,7 @@ def of_scores(rows: list) -> list:
 def whole(text: str | int) -> int:
     """A label or row by its number."""
     if isinstance(text, str):
-        need(re.fullmatch(r"[0-9]{1,18}", text) is not None)
+        need(re.fullmatch(r"0|[1-9][0-9]{0,17}", text) is not None)
     need(not isinstance(text, bool) and 0 <= int(text) < 10**18)
     return int(text)
 
@@ -322,7 +322,7 @@ def lists(data: bytes) -> list:
             if isinstance(label, list):
                 need(len(label) == 2 and finite(label[1]))
                 label, score = label
-            need(type(label) in (str, int))
+            need(type(label) is int)
             found.append((row, whole(label), float(score)))
     return of_scores(gathered(found, len(rows)))
 
@@ -354,7 +354,7 @@ def jsonl(data: bytes) -> list:
         for label, value in zip(labels, values, strict=True):
             if isinstance(label, dict):
                 label = label.get("uri") if label.get("label") is None else label["label"]
-            need(finite(value) and type(label) in (str, int))
+            need(finite(value) and type(label) is int)  # a text is a name
             found.append((row, whole(label), float(value)))
     return of_scores(gathered(found, len(texts)))
 
@@ -384,6 +384,7 @@ def columns(data: bytes, n: int, value: int) -> list[tuple[int, int, float]]:
     """(row, label, number) of a TREC file, whose lines have so many columns, the number in this one."""
     lines = [text.split() for text in decoded(data) if text.split() and not text.split()[0].startswith("#")]
     need(all(len(cells) == n for cells in lines))
+    need(n < 6 or len({cells[5] for cells in lines}) < 2)  # one run
     return [(whole(cells[0]), whole(cells[2]), real(cells[value])) for cells in lines]
 
 
@@ -625,7 +626,7 @@ def table_pairs(table, scored: bool) -> tuple[list[tuple[int, int, float]], int 
         scores = [1.0] * len(labels) if scores is None and not scored else scores
         need(isinstance(scores, list) and len(scores) == len(labels) and type(row) in (str, int))
         for label, score in zip(labels, scores, strict=True):
-            need(type(label) in (str, int) and type(score) in (int, float) and not math.isnan(score))
+            need(type(label) is int and type(score) in (int, float) and not math.isnan(score))
             found.append((whole(row), whole(label), float(score)))
     return found, len(records) if lists else None
 

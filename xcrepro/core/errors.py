@@ -79,7 +79,7 @@ _IN_SHELL = {
     "one": ("--fractions", "the numbers are fractions, not percent"),
 }
 """Arguments that a command has as an option, and what to do that Python says otherwise."""
-_OPTION = re.compile(r"(--?[a-z][a-z-]*(?: [A-Z]+| [a-z]+(?:\|[a-z]+)+)?)(?: \([a-z_]+=[^()]*\)|, [a-z_]+=(?=[,)]))")
+_OPTION = re.compile(r"(--?[a-z][a-z-]*(?: [A-Z]+| [a-z]+(?:\|[a-z]+)*)?)(?: \([a-z_]+=[^()]*\)|, [a-z_]+=(?=[,)]))")
 _CALLS = (
     (re.compile(r"help\(xcrepro(?:\.core)?\.data\.registry\)"), "docs/own_dataset.md"),
     (re.compile(r"xcrepro(?:\.core)?\.data\.registry\.names\(\) lists them"), "`xcrepro fetch --list` lists them"),

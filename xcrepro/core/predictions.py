@@ -16,6 +16,7 @@ What the field's tools hand over differs, and so do their answers at the edges. 
 from __future__ import annotations
 
 import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from scipy import sparse
 from xcrepro.core import threads
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.data.sources import npz_arrays
-from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.errors import ArgumentError, DataError, DataWarning
 from xcrepro.core.kernels import sets as sets_kernel
 from xcrepro.core.kernels import topk as kernel
 from xcrepro.core.kernels import truth as truth_kernel
@@ -50,6 +51,9 @@ class TopK:
         L, the number of labels there are (ids are below it).
     names : optional
         What a DataFrame of scores called its columns and rows: a truth with other names is refused.
+    outside : int
+        How many of the L labels are none that anybody asked for, such as names that a language model made up: they can be
+        predicted wrongly only, and averages over labels leave them out. 0 but for files that are read by name.
 
     Examples
     --------
@@ -64,6 +68,7 @@ class TopK:
     scores: np.ndarray
     n_labels: int
     names: Names | None = field(default=None, repr=False)
+    outside: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         for array in (self.ids, self.scores):
@@ -93,7 +98,7 @@ class TopK:
         TopK
             It shares its arrays with this one.
         """
-        return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels, self.names)
+        return TopK(self.ids[:, :k], self.scores[:, :k], self.n_labels, self.names, self.outside)
 
     def rows(self, which) -> TopK:
         """Some of the rows.
@@ -109,7 +114,7 @@ class TopK:
             In the order of ``which``.
         """
         names = None if self.names is None else self.names._replace(index=self.names.index[which])
-        return TopK(self.ids[which], self.scores[which], self.n_labels, names)
+        return TopK(self.ids[which], self.scores[which], self.n_labels, names, self.outside)
 
     def above(self, threshold) -> TopK:
         """The predictions whose score is at or above a threshold: sets of any size.
@@ -144,7 +149,7 @@ class TopK:
         ids, scores = empty_places(len(self), self.k)
         given = self.ids, self.scores, cuts
         threads.over_rows(len(self), lambda lo, hi: sets_kernel.above(*given, lo, hi, ids, scores), min_rows=4096)
-        return TopK(ids, scores, self.n_labels, self.names)
+        return TopK(ids, scores, self.n_labels, self.names, self.outside)
 
     # ------------------------------------------------------------------ from scores
 
@@ -347,7 +352,7 @@ class TopK:
             except (TypeError, ValueError) as error:
                 rule = f"must hold labels 0 to {n_labels - 1}, or (label, score) pairs, one kind throughout"
                 raise ArgumentError("rows", rule, f"row {i}: {row[:3]}...") from error
-        top = cls.from_ids(ids, scores, n_labels=n_labels)
+        top = without_rounding(cls.from_ids(ids, scores, n_labels=n_labels), "rows")
         return top if k is None else top.head(k)
 
     # ------------------------------------------------------------------ files
@@ -650,6 +655,23 @@ def check_pair(truth: Truth, top: TopK) -> None:
         raise ArgumentError("top", f"must be over the {truth.n_labels} labels of Y", f"{top.n_labels} labels")
     if truth.names is not None and top.names is not None:
         truth.names.refuse_other_order("top", "Y", top.names)
+
+
+ROUNDING = 1e-4
+"""So little above 1 a probability may be printed, as fastText prints 1.00001."""
+
+
+def without_rounding(top: TopK, whose: str) -> TopK:
+    """Probabilities that were printed a little above 1 (:data:`ROUNDING`) as 1, in the order that they had, and a DataWarning;
+    predictions with other scores above 1 as they are."""
+    over = top.scores > 1
+    if not over.any() or top.scores.max() > 1 + ROUNDING:
+        return top
+    said = (
+        f"{whose}: {int(over.sum()):,} scores up to {top.scores.max():.6g}, as fastText prints them, were taken for 1"
+    )
+    warnings.warn(said, DataWarning, stacklevel=4)
+    return TopK(top.ids, np.minimum(top.scores, np.float32(1)), top.n_labels, top.names, top.outside)
 
 
 def empty_places(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,6 +13,7 @@ The caller's matrix is never changed; a clean one is used as it is, without a co
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,10 +21,11 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core import threads
-from xcrepro.core.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError, DataWarning
 from xcrepro.core.kernels import truth as kernel
 from xcrepro.core.matrices import Names, checked_matrix, names_of, row_of
 
+_LOOKED_AT = 256  # values that tell whether a truth is one
 _ROWS_A_THREAD = 2**17  # a few nanoseconds a row: below twice as many a second thread costs more than it gains
 
 
@@ -100,6 +102,16 @@ class Truth:
         return sparse.csr_matrix((ones, self.indices, self.indptr), shape=(self.n_rows, self.n_labels), copy=True)
 
 
+def warn_of_fractions(whose: object, values: np.ndarray) -> None:
+    """A DataWarning for values of a truth that are none: most are fractions, by a look at the first."""
+    some = values[:_LOOKED_AT]
+    if some.size and np.mean(some != np.round(some)) > 0.5:
+        said = (
+            f"{whose} holds fractions, such as {some[0]:.6g}, as scores do, and each above 0 counts as a relevant label"
+        )
+        warnings.warn(f"{said}: are truth and predictions exchanged?", DataWarning, stacklevel=4)
+
+
 def as_truth(Y, name: str = "Y") -> Truth:
     """Check and, where needed, tidy a copy of ``Y`` (see the module).
 
@@ -118,6 +130,11 @@ def as_truth(Y, name: str = "Y") -> Truth:
     ------
     ArgumentError
         For a negative or NaN value, another shape or dtype, a damaged matrix.
+
+    Warns
+    -----
+    DataWarning
+        Where most values are fractions, as scores are.
     """
     if isinstance(Y, Truth):
         return Y
@@ -139,6 +156,7 @@ def as_truth(Y, name: str = "Y") -> Truth:
             rule = "must hold positive values for relevant labels, and nothing or 0 for the others"
             got = f"{Y.data[place]} at row {row_of(Y.indptr, place)}, label {Y.indices[place]}"
             raise ArgumentError(name, rule, got, "mend that entry; no row was used")
+    warn_of_fractions(name, data)
     if all(state == kernel.CLEAN for state, _ in found):
         return Truth(Y.indptr, Y.indices, n_labels, names)
     clean = sparse.csr_matrix((data > 0, Y.indices, Y.indptr), shape=Y.shape, copy=True)

@@ -29,9 +29,9 @@ def evaluate(folder, predictions: str, capsys, *more: str, status: int = 0) -> t
 def test_what_fits_is_named_and_no_more(files, twin, capsys):
     out, err = evaluate(files, "good.npz", capsys, "--train-truth", str(files / "train.npz"))
     text = f"the test split of {twin.name}, a synthetic twin of Bibtex: no printed result is about it"
-    assert err.splitlines()[0] == f"truth: {text}"
+    assert err.splitlines()[1] == f"truth: {text}"
     # Two rows of these predictions have fewer than five; nothing else is said.
-    assert [line.split(";")[0] for line in err.splitlines()[1:]] == [
+    assert [line.split(";")[0] for line in err.splitlines()[2:]] == [
         "note: 2 of 503 rows have fewer than 5 predictions"
     ]
     assert out.split()[:3] == ["metric", "k", "value"]

@@ -45,6 +45,8 @@ class HitLabels:
         Labels that are relevant to some row, hit or not.
     n_rows : int
         Rows counted, each as often as its weight said.
+    outside : int
+        Of the L labels those that averages leave out (:attr:`xcrepro.TopK.outside`).
     """
 
     ks: np.ndarray
@@ -55,6 +57,7 @@ class HitLabels:
     n_labels: int
     n_true_labels: int
     n_rows: int
+    outside: int = 0
 
     def __post_init__(self) -> None:
         for array in (self.ks, self.labels, self.true, self.predicted, self.tp):
@@ -69,7 +72,8 @@ class HitLabels:
         if which is None:
             return self
         predicted, tp = (np.take(counts, which, axis=1) for counts in (self.predicted, self.tp))
-        return HitLabels(wanted, self.labels, self.true, predicted, tp, self.n_labels, self.n_true_labels, self.n_rows)
+        about = self.n_labels, self.n_true_labels, self.n_rows, self.outside
+        return HitLabels(wanted, self.labels, self.true, predicted, tp, *about)
 
     def sums(self, beta: float = 1.0) -> np.ndarray:
         """(columns of the kernel, K): sums over labels, added in label order in float64."""
@@ -142,7 +146,7 @@ class LabelCounts:
         self._bucket = bucket_of_places(self.ks)
         self._truth = _Events(self.n_labels, 1)
         self._places = _Events(self.n_labels, 2 * self.ks.size)
-        self.n_rows = 0
+        self.n_rows = self.outside = 0
 
     def __repr__(self) -> str:
         return f"LabelCounts(n_labels={self.n_labels}, ks={self.ks.tolist()}, n_rows={self.n_rows})"
@@ -160,6 +164,7 @@ class LabelCounts:
         if weights is not None:
             check_weights(weights, block.n_rows, self.n_rows)
         self.n_rows += block.n_rows if weights is None else int(weights.sum())
+        self.outside = max(self.outside, block.stored.outside)
         self._truth.add(*_truth_list(block, self._truth.key_type, weights), self._count_type)
         self._places.add(*_place_list(block, self._bucket, self._places, weights), self._count_type)
         return self
@@ -171,6 +176,7 @@ class LabelCounts:
                 raise ArgumentError("other", f"must have the same {name}, {ours}", theirs)
         _check_total(self.n_rows, other.n_rows)
         self.n_rows += other.n_rows
+        self.outside = max(self.outside, other.outside)
         self._truth.merge(other._truth, self._count_type)
         self._places.merge(other._places, self._count_type)
         return self
@@ -207,7 +213,7 @@ class LabelCounts:
         """The counts of the labels that were hit, worked out anew at each call."""
         labels, predicted, tp = self._places.hits(self._count_type)
         true = self._truth.table(self._count_type)
-        about = self.n_labels, int(np.count_nonzero(true)), self.n_rows
+        about = self.n_labels, int(np.count_nonzero(true)), self.n_rows, self.outside
         return HitLabels(self.ks.copy(), labels, true[labels].astype(np.int64), predicted, tp, *about)
 
     def true_labels(self) -> np.ndarray:
@@ -268,6 +274,7 @@ class PreparedLabels:
         once.add(block)
         hit, true_labels = once.hit_labels(), once.true_labels()
         self.ks, self.n_labels, self.n_rows, self._labels = once.ks, once.n_labels, block.n_rows, hit.labels
+        self._outside = once.outside
         row_numbers = np.arange(self.n_rows, dtype=np.int32)
         # The places of labels that are hit at all. Each list is sorted by cell, so that a count runs through its table once.
         n_places = np.logical_and.accumulate(block.ids[:, : once._bucket.size] >= 0, axis=1).sum(axis=1)
@@ -294,7 +301,7 @@ class PreparedLabels:
         kernel.add_rows(self._cell, self._row, weights, cells)
         kernel.add_rows(self._true_cell, self._true_row, weights, true)
         which, predicted, tp = _hits_of_cells(cells, self.ks.size)
-        about = self.n_labels, int(np.count_nonzero(true)), n_rows
+        about = self.n_labels, int(np.count_nonzero(true)), n_rows, self._outside
         true_of_hit = true[self._hit_cell[which]].astype(np.int64)
         return HitLabels(self.ks.copy(), self._labels[which], true_of_hit, predicted, tp, *about)
 

@@ -23,14 +23,17 @@ have is refused.
 from __future__ import annotations
 
 import csv
+import html
 import os
 import re
+import unicodedata
+import warnings
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
 from xcrepro.core.data.lines import check_text, json_of, shown, text_lines
-from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.errors import ArgumentError, DataError, DataWarning
 from xcrepro.core.paths import atomic_path
 
 
@@ -50,7 +53,7 @@ class LabelNames:
         ids: dict[str, int] = {}
         for texts in (self.names, self.codes):
             of_these: dict[str, int] = {}
-            for label, text in enumerate(texts):
+            for label, text in enumerate(map(composed, texts)):
                 of_these[text] = -1 if text in of_these else label
             ids |= of_these
         return ids
@@ -62,7 +65,7 @@ class LabelNames:
 
     def id(self, text: str) -> int | None:
         """The label with this name or code; None where there is none, or more than one."""
-        label = self._ids.get(text)
+        label = self._ids.get(composed(text))
         return None if label is None or label < 0 else label
 
     def near(self, text: str) -> str:
@@ -115,17 +118,54 @@ class LabelNames:
 
     def is_ambiguous(self, text: str) -> bool:
         """Whether two labels have this name."""
-        return self._ids.get(text) == -1
+        return self._ids.get(composed(text)) == -1
+
+    def called(self, text: str) -> list[int]:
+        """The labels with this name or code."""
+        text = composed(text)
+        return [
+            label
+            for label, both in enumerate(zip(self.names, self.codes or self.names, strict=True))
+            if text in map(composed, both)
+        ]
+
+
+def composed(text: str) -> str:
+    """A text with its accents in the letters (Unicode's NFC): what looks the same to a reader is then the same."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+_TYPED = str.maketrans("’‘ʼ`“”„‐‑‒–—―−", "''''\"\"\"-------")
+
+
+def _typed(text: str) -> str:
+    """A name as a keyboard types it: without typographic quotes and hyphens, invisible characters, and what HTML spells out."""
+    if not text.isascii() or "&" in text:
+        text = unicodedata.normalize("NFKC", html.unescape(text)).translate(_TYPED)
+        text = "".join(one for one in text if unicodedata.category(one) != "Cf")
+    return text.casefold().removeprefix("__label__")
 
 
 def _loose(text: str) -> str:
-    """A name without what people and programs write differently: capitals, blanks, fastText's prefix."""
-    return re.sub(r"[\s_-]+", "", text.casefold().removeprefix("__label__"))
+    """A name without what people and programs write differently: capitals, blanks, hyphens, quotes, fastText's prefix."""
+    return re.sub(r"[\s_-]+", "", _typed(text))
+
+
+def difference(text: str, name: str) -> str:
+    """Where two texts that look alike differ, by their code points; empty where a reader sees it.
+
+    >>> difference("Women\u2019s rights", "Women's rights")
+    'it has U+2019 and not U+0027 at character 6'
+    """
+    at = next((at for at, (a, b) in enumerate(zip(text, name, strict=False)) if a != b), min(len(text), len(name)))
+    one, other = (f"U+{ord(here[at]):04X}" if at < len(here) else "nothing" for here in (text, name))
+    seen = text[at : at + 1].isascii() and name[at : at + 1].isascii()
+    return "" if seen else f"it has {one} and not {other} at character {at + 1}"
 
 
 def _singular(text: str) -> str:
     """The same, and each word without the ending of an English plural."""
-    words = re.split(r"[\s_-]+", text.casefold().removeprefix("__label__"))
+    words = re.split(r"[\s_-]+", _typed(text))
     words = [re.sub(r"(?<=\w\w)ies$", "y", word) for word in words]
     words = [re.sub(r"(?<=s|x|z)es$|(?<=ch|sh)es$|(?<=\w\w)(?<![sui])s$", "", word) for word in words]
     return "".join(words)
@@ -136,8 +176,8 @@ def _pieces(text: str) -> set[str]:
 
 
 MATCHES = ("case", "plural", "nearest")
-"""How a text may be taken for a name that it is not: without capitals, blanks, hyphens and underscores; then without the
-endings of English plurals; then the name most like it, by the share of its pieces of three letters."""
+"""How a text may be taken for a name that it is not: without capitals, blanks, hyphens, underscores and typography; then
+without the endings of English plurals; then the name most like it, by the share of its pieces of three letters."""
 ALIKE = 0.5
 """The share of pieces of three letters, of those that either has, from which on a name may be the nearest."""
 _KEYS = {"case": _loose, "plural": _singular}
@@ -241,7 +281,10 @@ def _plain(path: str | os.PathLike, lines: list[str]) -> LabelNames:
     if len(lines) > 1 and re.fullmatch(rf"({_NAMED}|{_IDS}|labels|names|class|classes)([,;]\w+)*", first.casefold()):
         do = "Remove it; if it is a name, give the names as one JSON list"
         raise DataError(path, shown(first), "a name; it looks like the header of a column", line=1, do=do)
-    return LabelNames(tuple(lines))
+    if empty := [at for at, text in enumerate(lines, 1) if not text.strip()]:
+        said = f"{path}, line {empty[0]}: an empty name ({len(empty):,} in all), which counts as a label"
+        warnings.warn(said, DataWarning, stacklevel=4)
+    return LabelNames(tuple(text.strip() for text in lines))
 
 
 def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:

@@ -42,6 +42,7 @@ from xcrepro.core.data.parsing import FIRST_TOO_LARGE, Joined, Layout, exact_flo
 from xcrepro.core.data.sources import npz_arrays, open_source
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS, csr_from_arrays, row_of
+from xcrepro.core.truth import warn_of_fractions
 
 # Longer than any header; a first line beyond it is data.
 _HEADER_BYTES = 4096
@@ -189,6 +190,7 @@ def read_labels(
     Y = _read_matrix(path, "n_labels", n_labels, one_based, threads)
     if (Y.data == 0).any():
         Y.eliminate_zeros()
+    warn_of_fractions(path, Y.data)
     Y.data[:] = 1
     return Y
 

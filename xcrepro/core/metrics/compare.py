@@ -11,6 +11,7 @@ from xcrepro.core.accumulators.block import KS
 from xcrepro.core.arguments import one_of, real_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import ranking
+from xcrepro.core.metrics.evaluate import warn_of_ties
 from xcrepro.core.metrics.replicates import Options, Replicates, has_predictions, models_of
 from xcrepro.core.metrics.significance import holm
 from xcrepro.core.predictions import TopK
@@ -127,6 +128,7 @@ def compare(
     options = Options(inverse_propensity, n_relevant, label_counts)
     how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": pairs}
     found = Replicates(Y, given, ks, metrics, options, **how).differences()
+    warn_of_ties(Y, given, ks, metrics)
     found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
     if margin is not None:
         found["alike"] = (found["low"] > -margin) & (found["high"] < margin)

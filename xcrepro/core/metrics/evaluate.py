@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from xcrepro.core.accumulators.block import KS
 from xcrepro.core.arguments import one_of, real_number
-from xcrepro.core.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError, DataWarning
 from xcrepro.core.metrics import ranking, registry, replicates, state
 from xcrepro.core.predictions import TopK
+from xcrepro.core.tensors import labels_as_matrix
+from xcrepro.core.truth import as_truth
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +107,12 @@ def evaluate(
         predictions do not fit ``Y``, by its name; with ``interval`` for fewer than 8 rows and for blocks; for other ``ties``
         with ``interval`` or a metric that does not add up over places.
 
+    Warns
+    -----
+    DataWarning
+        Once, where ties at a cut-off decide more than 1 % of the rows, or more than half of the interval's width: how many,
+        with the expected value and the bounds, and what makes such scores (:func:`said_of_ties`).
+
     Notes
     -----
     The rows are taken for independent draws, and an interval is to hold the value that is to
@@ -188,10 +199,86 @@ def evaluate(
         options = replicates.Options(inverse_propensity, n_relevant, label_counts)
         how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": []}
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
+        warn_of_ties(Y, models, ks, metrics)
         return table if many else table.drop(columns="model")
     further: dict[str, Any] = {"n_relevant": n_relevant, "ties": ties}
     if not isinstance(top, Mapping):
-        return state.of(Y, top, ks, metrics, *about, **further).compute()
-    return replicates.by_model(
-        replicates.models_of("top", top), lambda run: state.of(Y, run, ks, metrics, *about, **further).compute()
-    )
+        found = state.of(Y, top, ks, metrics, *about, **further).compute()
+    else:
+        models = replicates.models_of("top", top)
+        found = replicates.by_model(models, lambda run: state.of(Y, run, ks, metrics, *about, **further).compute())
+    if ties == "lowest-id" and top is not None:
+        warn_of_ties(Y, models if isinstance(top, Mapping) else {"": [top]}, ks, metrics)
+    return found
+
+
+TIED = 0.01
+"""The share of rows that ties may decide in silence."""
+_SLIGHT = 0.1  # no interval of P@k over n rows is so narrow that this times 1 / sqrt(n) is half its width
+
+
+def warn_of_ties(Y, models: Mapping[str, Sequence[TopK]], ks, metrics) -> None:
+    """One DataWarning of what :func:`said_of_ties` finds in the predictions of some models, in the first run of each."""
+    at = np.unique(np.concatenate([each for _, each in registry.wanted(metrics, ks)])).tolist()
+    found = {model: said_of_ties(Y, runs[0], at) for model, runs in models.items()}
+    if said := [f"{model}: {text}" if model else text for model, text in found.items() if text]:
+        warnings.warn("\n".join(said), DataWarning, stacklevel=3)
+
+
+def said_of_ties(Y, top: TopK, ks: Sequence[int]) -> str:
+    """What equal scores across a cut-off decide, where that is more than :data:`TIED` of the rows, or moves P@k by more than
+    half the width of its interval; else nothing. Where there are no such scores it takes one look at them.
+
+    >>> top = TopK.from_scores(np.float32([[0.5, 0.5, 0.1], [0.9, 0.5, 0.5]]), 3)
+    >>> said_of_ties([[0, 1, 0], [1, 0, 0]], top, [1, 2])[:86]
+    'ties decide 1 of 2 rows at k = 1: P@1 is 0.500000 with the lowest id first, 0.750000 e'
+    """
+    n, scores = len(top), top.scores
+    there = {k: scores[:, k - 1] == scores[:, min(k, top.k - 1)] for k in ks}
+    if top.k in there and top.k > 1:
+        there[top.k] = scores[:, -2] == scores[:, -1]
+    there = {k: rows & (top.ids[:, min(k, top.k - 1)] >= 0) for k, rows in there.items() if rows.any()}
+    least = min(TIED, _SLIGHT / n**0.5) * n
+    crossed = [k for k, rows in there.items() if k < top.k and np.count_nonzero(rows) > least]
+    said = ""
+    if crossed:
+        truth = as_truth(labels_as_matrix("Y", Y, top.n_labels))
+        table = state.of(truth, top, crossed, ["P"], ties="bounds").compute()
+        bias = table["value"] - table["expected"]
+        half = [1.96 * truth.hits(top.ids[:, :k]).mean(axis=1).std() / n**0.5 for k in crossed]
+        wide = (table["decided"] > TIED * n) | (bias.abs() > half)
+        if wide.any():
+            k, value, low, mean, high, decided = table.loc[table["decided"].where(wide).idxmax()].tolist()[1:7]
+            said = (
+                f"ties decide {int(decided):,} of {n:,} rows at k = {int(k)}: P@{int(k)} is {value:.6f} with the lowest id "
+                f"first, {mean:.6f} expected over all orders (bias {value - mean:+.6f}), between {low:.6f} and {high:.6f}. "
+                f"{_cause_of_ties(top, there[int(k)], int(k))}"
+            )
+    if 1 < top.k < top.n_labels and top.k in there:
+        cut = int(np.count_nonzero(there[top.k]))
+        if cut > TIED * n:
+            said += (
+                f"{' ' * bool(said)}in {cut:,} of {n:,} rows the last two of the {top.k} stored scores are equal, so "
+            )
+            said += "labels that are not stored may tie with them: keep more places to see what that decides"
+    return said
+
+
+def _cause_of_ties(top: TopK, rows: np.ndarray, k: int) -> str:
+    """What makes such scores, as far as they tell."""
+    scores = top.scores[np.isfinite(top.scores)]
+    tied = top.scores[rows, k - 1]
+    exact = scores.astype(np.float64)
+    if (scores == np.round(scores)).all():
+        cause = "The scores are whole numbers, such as votes"
+    elif digits := next((d for d in (1, 2, 3) if (scores == np.round(exact, d).astype(np.float32)).all()), 0):
+        cause = f"The scores are rounded to {digits} decimal{'s' * (digits > 1)}: save all digits"
+    elif not (scores.view(np.uint32) & 0xFFFF).any():
+        cause = "The scores are of half precision (bfloat16): rank by the logits in float32"
+    elif (scores == scores.astype(np.float16).astype(np.float32)).all():
+        cause = "The scores are of half precision (float16): rank by the logits in float32"
+    elif np.mean(tied >= 1 - 1e-6) > 0.5:
+        cause = "The scores reach 1, as a sigmoid or softmax of large margins does: rank by the margins"
+    else:
+        cause = f"The scores have {np.unique(scores).size:,} different values"
+    return f"{cause} (docs/ties.md)"

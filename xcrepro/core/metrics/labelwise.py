@@ -59,6 +59,8 @@ class Counts:
     true : ndarray of int64, shape (L,)
     n_rows : int
         How many rows were counted.
+    outside : int
+        Of the L labels those that averages leave out (:attr:`xcrepro.TopK.outside`).
     """
 
     ks: np.ndarray
@@ -66,6 +68,7 @@ class Counts:
     predicted: np.ndarray
     true: np.ndarray
     n_rows: int
+    outside: int = 0
 
     def __post_init__(self) -> None:
         for array in (self.ks, self.tp, self.predicted, self.true):
@@ -81,13 +84,14 @@ class Counts:
             if not np.array_equal(ours, theirs):
                 raise ArgumentError("Counts", f"can be added when their {name} are the same", f"{ours} and {theirs}")
         tp, predicted = self.tp + other.tp, self.predicted + other.predicted
-        return Counts(self.ks.copy(), tp, predicted, self.true + other.true, self.n_rows + other.n_rows)
+        about = self.n_rows + other.n_rows, max(self.outside, other.outside)
+        return Counts(self.ks.copy(), tp, predicted, self.true + other.true, *about)
 
     @classmethod
     def of(cls, fold: LabelCounts) -> Counts:
         """The counts of all labels, of a fold that counted some rows."""
         tp, predicted, true = fold.tables()
-        return cls(fold.ks.copy(), tp, predicted, true, fold.n_rows)
+        return cls(fold.ks.copy(), tp, predicted, true, fold.n_rows, fold.outside)
 
     @property
     def n_labels(self) -> int:
@@ -99,7 +103,7 @@ class Counts:
         """The counts of the labels that were hit, which is all that metrics need."""
         labels = np.flatnonzero(self.tp[np.argmax(self.ks)])
         predicted, tp = (np.ascontiguousarray(counts[:, labels].T) for counts in (self.predicted, self.tp))
-        about = self.n_labels, int(np.count_nonzero(self.true)), self.n_rows
+        about = self.n_labels, int(np.count_nonzero(self.true)), self.n_rows, self.outside
         return HitLabels(self.ks, labels, self.true[labels], predicted, tp, *about)
 
     def at(self, ks) -> Counts:
@@ -120,7 +124,8 @@ class Counts:
             For a k that was not counted.
         """
         wanted, which = pick_ks(ks, self.ks)
-        return self if which is None else Counts(wanted, self.tp[which], self.predicted[which], self.true, self.n_rows)
+        about = self.true, self.n_rows, self.outside
+        return self if which is None else Counts(wanted, self.tp[which], self.predicted[which], *about)
 
     def precision(self) -> np.ndarray:
         """tp / predicted for each label, float64 (K, L); 0/0 is 0."""
@@ -408,6 +413,7 @@ def binned_values(
     counts, starts = checked_counts(label_counts, hit.n_labels), _starts(edges)
     sizes = np.empty(starts.size + 1, np.int64)
     kernel.frequency_bins(counts if labels is None else counts[labels], starts, np.empty(0, np.int64), sizes)
+    sizes[0] -= hit.outside if labels is None else 0  # what no file of training labels has
     sums = np.zeros((sizes.size, hit.ks.size))
     kernel.binned_f1(hit.tp, hit.predicted, hit.true, hit.labels, counts, starts, sums)
     return _bin_names(starts), sizes, ratio(sums, np.broadcast_to(sizes[:, None], sums.shape), np.nan)
@@ -530,7 +536,7 @@ def check_over(over: str, *more: str) -> None:
 def averaged_labels(hit: HitLabels, over: str) -> int:
     """How many labels a mean divides by."""
     check_over(over)
-    return hit.n_labels if over == "all" else hit.n_true_labels
+    return hit.n_labels - hit.outside if over == "all" else hit.n_true_labels
 
 
 def label_mean(hit: HitLabels, column: int, over: str = "all", beta: float = 1.0) -> np.ndarray:

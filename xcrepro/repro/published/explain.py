@@ -360,12 +360,12 @@ def _ordered(top: TopK, first: np.ndarray) -> TopK:
 
 def _registered(reading: _Reading, ks: list[int]) -> Iterator[_Candidate]:
     """The package's own, which need no weights and no probabilities."""
-    from xcrepro.core.metrics import evaluate, registry
+    from xcrepro.core.metrics import registry, state
 
     names = [one.name for one in registry.METRICS.values() if one.fold in ("rows", "labels") and not one.needs]
     if reading.variant == _STANDARD and reading.truth.n_rows <= 20_000:
         names.append("coverage (reachable)")
-    found = evaluate(reading.truth, reading.top, ks, metrics=names)
+    found = state.of(reading.truth, reading.top, ks, names).compute()
     for name, k, value in found.itertuples(index=False):
         yield _Candidate(name, int(k), reading.variant, value, reading.source or registry.METRICS[name].source)
 
@@ -550,12 +550,12 @@ def _weights(truth: Truth, train: Truth | None, AB: tuple[float, float]) -> Iter
 
 
 def _scored(reading: _Reading, ks: list[int], words: str, source: str, weights: np.ndarray) -> Iterator[_Candidate]:
-    from xcrepro.core.metrics import evaluate, registry
+    from xcrepro.core.metrics import registry, state
 
     needing = ("inverse_propensity",)
     names = [one.name for one in registry.METRICS.values() if one.fold == "rows" and one.needs == needing]
     variant = ", ".join(part for part in (reading.variant, words) if part)
-    for name, k, value in evaluate(reading.truth, reading.top, ks, weights, metrics=names).itertuples(index=False):
+    for name, k, value in state.of(reading.truth, reading.top, ks, names, weights).compute().itertuples(index=False):
         yield _Candidate(name, int(k), variant, value, source or reading.source or registry.METRICS[name].source)
     found = reading.hits() * weights[np.maximum(reading.top.ids, 0)]
     best = _best(reading.truth, weights, max(ks))

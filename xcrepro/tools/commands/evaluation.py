@@ -225,7 +225,7 @@ def first_of(table) -> str:
 
 def look(found, table, weights=None, counts=None) -> None:
     """Say on stderr what the split is like, and the first value of the table over the labels that training has seen."""
-    from xcrepro.core.metrics.evaluate import evaluate
+    from xcrepro.core.metrics import state
     from xcrepro.tools import diagnose
 
     for finding in diagnose.first_look(found.truth, Y_train=found.train, **diagnose.of_dataset(found.dataset)):
@@ -234,7 +234,7 @@ def look(found, table, weights=None, counts=None) -> None:
             Y, top = diagnose.over_seen(found.truth, found.tops[""], counts)
             given = [one if one is None else one[counts > 0] for one in (weights, counts)]
             name = first_of(table)
-            over = f" (over seen labels: {name} = {evaluate(Y, top, 1, *given, metrics=name)['value'][0]:.6f})"
+            over = f" (over seen labels: {name} = {state.of(Y, top, 1, name, *given).compute()['value'][0]:.6f})"
         print(f"note: {finding}{over}", file=sys.stderr)
 
 

@@ -80,6 +80,7 @@ def add(command) -> None:
 def _report(arguments) -> int:
     # A folder that will be refused is refused before anything is computed.
     from xcrepro.tools.reports import report as reports
+    from xcrepro.tools.reports.given import without_folders
 
     reports.check_target(arguments.out)
     if blocks.report_asked(arguments):
@@ -95,7 +96,7 @@ def _report(arguments) -> int:
         exclude=arguments.filter,
         price=not arguments.no_price,
         calibrator=arguments.calibrator or "isotonic",
-        command=shlex.join(["xcrepro", *sys.argv[1:]]),
+        command=without_folders(shlex.join(["xcrepro", *sys.argv[1:]]), [word for word in sys.argv[1:] if "/" in word]),
         progress=True,
         **shared.taken(arguments, "out", "force"),
         **{name: value for name, value in shared.reading(arguments).items() if name != "label_names"},

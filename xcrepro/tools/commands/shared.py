@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro.core.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError, in_shell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,6 +62,12 @@ def add_reading(sub, predictions: bool = True) -> None:
         "count them, in a truth as labels that nobody can predict, in predictions as misses that keep their place",
     )
     add_match(sub)
+    sub.add_argument(
+        "--labels-are",
+        choices=("ids", "names"),
+        help="what whole numbers in text files are that no list of names goes with: ids, or names such as the codes of ICD. "
+        "Default: ids if --n-labels or a matrix says how many labels there are and all are below, else names",
+    )
     sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
     if predictions:
         sub.add_argument(
@@ -86,7 +92,8 @@ def add_match(sub) -> None:
     sub.add_argument(
         "--match",
         choices=("case", "plural", "nearest"),
-        help="read a text that is no name as the name that differs from it only by capitals, blanks and hyphens (case), also "
+        help="read a text that is no name as the name that differs from it only by capitals, blanks, hyphens and typography "
+        "(case), also "
         "by English plurals (plural), or else shares most pieces of three letters with it, at least half (nearest); a note has "
         "P@1 with and without it",
     )
@@ -101,7 +108,7 @@ def reading(arguments) -> dict:
         "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
         "truth_format": arguments.truth_from,
         "predictions_format": getattr(arguments, "from_format", None),
-        **taken(arguments, "n_labels", "unknown", "match", "one_based"),
+        **taken(arguments, "n_labels", "unknown", "match", "labels_are", "one_based"),
         **{name: getattr(arguments, name, False) for name in ("judged_only", "by_rank")},
     }
 
@@ -138,7 +145,7 @@ def read(arguments, files, k: int | None = None):
         **reading(arguments),
     )
     for line in found.lines:
-        print(f"note: {line}", file=sys.stderr)
+        print(f"note: {in_shell(line)}", file=sys.stderr)
     return found
 
 
@@ -151,8 +158,9 @@ def refuse_existing(option: str, path: str | os.PathLike, force: bool = False) -
 def print_table(table, csv: bool, decimals: int = 2) -> None:
     """As CSV at full precision, or rounded as people read it."""
     from xcrepro.repro.drawing import tables
+    from xcrepro.tools.formats.csv import without_formulas
 
-    print(tables.csv_text(table).rstrip() if csv else tables.show(table, decimals=decimals))
+    print(tables.csv_text(without_formulas(table)).rstrip() if csv else tables.show(table, decimals=decimals))
 
 
 def with_train_truth(arguments) -> None:

@@ -175,7 +175,8 @@ class _Case:
 
     @cached_property
     def ids(self) -> np.ndarray:
-        return np.ascontiguousarray(self.top.ids[:, :PLACES])
+        deepest = int((self.top.ids[:, :PLACES] >= 0).sum(axis=1).max(initial=0))
+        return np.ascontiguousarray(self.top.ids[:, : max(deepest, min(self.top.k, 1))])
 
     @property
     def n(self) -> int:
@@ -229,6 +230,10 @@ class _Case:
             ids[half::2, : best.size] = best
         return self.hits_of(ids)
 
+    def is_better(self, other: np.ndarray) -> bool:
+        """Whether another reading is better than this one, and than chance, which any reading may be above that is below it."""
+        return _is_better(other, self.hits) and self.rate(other) > GAIN * self.dealt[0]
+
 
 def _p_better(other: np.ndarray, given: np.ndarray) -> float:
     """The sign test's p-value that ``other`` has no more hits, row by row."""
@@ -251,7 +256,14 @@ def _exchanged(case: _Case) -> Finding | None:
     """Labels without scores, as many in each row as there happen to be, where predictions are to be."""
     depth = (case.top.ids >= 0).sum(axis=1)
     scores = case.top.scores[case.top.ids >= 0]
-    if not case.rows_fit or case.n < 10 or scores.size == 0 or (scores != scores[0]).any() or np.unique(depth).size < 2:
+    if (
+        depth.max(initial=0) < 2
+        or not case.rows_fit
+        or case.n < 10
+        or scores.size == 0
+        or (scores != scores[0]).any()
+        or np.unique(depth).size < 2
+    ):
         return None
     sizes = np.minimum(case.truth.sizes, case.top.k)
     if (case.hits_of(case.top.ids) == depth).all() and (sizes == depth).all():
@@ -383,6 +395,7 @@ def _rows_moved(case: _Case) -> Finding | None:
     for step in STEPS if n > max(STEPS) else ():
         other = case.hits_of(_stepped(case.ids, step))
         first, better = _from_row(case.hits, other)
+        better = better and case.rate(other[first:]) > GAIN * case.dealt[0]
         total = int(case.hits[:first].sum() + other[first:].sum())
         if better and (best is None or total > best[0]):
             best = total, step, first, other
@@ -410,7 +423,7 @@ def _rows_moved(case: _Case) -> Finding | None:
         (as_text, "where the truth is sorted by row numbers as text (0, 1, 10, 100, ...)", "truth in text order"),
     ):
         other = case.hits_of(case.ids[order])
-        if _is_better(other, case.hits):
+        if case.is_better(other):
             now, then = case.rate(case.hits), case.rate(other)
             text = (
                 f"{case.name} are {words}: P@{case.k} {_percent(now)} as they are, {_percent(then)} put in order. "

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcrepro.core.metrics.evaluate import evaluate
+from xcrepro.core.accumulators.block import KS
+from xcrepro.core.metrics import state
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
 
@@ -50,8 +51,8 @@ def counted(Y, top: TopK, ks, metric: str = "P@1", inverse_propensity=None, labe
         if not rows.any():
             return ""
         matrix = truth.to_csr() if matrix is None else matrix
-        some = evaluate(matrix[rows], top.rows(rows), metrics=[metric], inverse_propensity=inverse_propensity,
-                        label_counts=label_counts)  # fmt: skip
+        about = inverse_propensity, label_counts
+        some = state.of(matrix[rows], top.rows(rows), KS, [metric], *about).compute()
         return f" (over the {which.format(int(rows.sum()))}: {metric} = {some['value'].iloc[0]:.6f})"
 
     lines, none, short, bare = [], depth == 0, (depth > 0) & (depth < k), truth.sizes == 0

@@ -293,9 +293,11 @@ def read_dataset(path: str | os.PathLike, format: str | None = None, *, index: I
 
 
 def _read(kind: str, path: str | os.PathLike, format: str | None, index: Index | None, named: dict, *more):
+    from xcrepro.core.predictions import TopK, without_rounding
+
     function = _function("read", kind, detect(path) if format is None else get(format), path)
     found = function(path, _index(index, named), *more)
-    return found
+    return without_rounding(found, os.fspath(path)) if isinstance(found, TopK) else found
 
 
 def write_truth(path: str | os.PathLike, Y, format: str | None = None, *, index: Index | None = None, **named) -> None:

@@ -33,7 +33,23 @@ def sniff_folder(path: Path) -> bool:
         return True
     if "dataset.toml" in names or any(name.startswith(("train", "test", "trn", "tst")) for name in names):
         return False
-    return bool(subjects or any(name.endswith(".json") for name in names))
+    known = (".tsv", ".key", ".json", ".txt")
+    return (
+        bool(names)
+        and all(name.endswith(known) for name in names)
+        and all(_is_document(path / name) for name in sorted(names) if not name.endswith(".txt"))
+        and not all(name.endswith(".txt") for name in names)
+    )
+
+
+def _is_document(file: Path) -> bool:
+    """Whether a file holds a document's subjects, and not predictions or a truth of many rows, by what it begins with."""
+    from xcrepro.tools.formats import csv, head_of, wide
+
+    head = head_of(file) if file.stat().st_size else b""
+    if file.suffix == ".json":
+        return head.lstrip().startswith(b"{") and any(f'"{key}"'.encode() in head for key in ("subjects", "text"))
+    return not csv.sniff(file.name, head) and not wide.sniff(file.name, head)
 
 
 def holds_folder(path: Path) -> tuple[str, ...]:
@@ -45,10 +61,10 @@ def holds_folder(path: Path) -> tuple[str, ...]:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The subjects, a repeated one once; where a document has a ``.tsv`` and a ``.key``, the first; both as in Annif."""
-    entries = Entries(path, index)
+    entries = Entries(path, index, once=True)
     for row, file in _documents(path, SUBJECTS, entries):
-        found = _of_json(file) if file.suffix == ".json" else _lines(file)
-        entries.add_known(row, {_label(file, line, cells, index) for line, cells in found})
+        for line, cells in _of_json(file) if file.suffix == ".json" else _lines(file):
+            entries.add(line, row, _label(cells, index), file=file)
     return entries.truth()
 
 
@@ -69,16 +85,15 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
     """The suggestions with their scores."""
     entries = Entries(path, index)
     for row, file in _documents(path, SUGGESTIONS, entries):
-        seen: set[int] = set()
+        seen: set[str] = set()
         for line, cells in _lines(file):
             if len(cells) < 2:
                 raise DataError(file, shown("\t".join(cells)), "<uri>, label and score with tabs between", line=line)
-            label, score = _label(file, line, cells[:-1], index), real(file, line, cells[-1], "the score")
+            label, score = _label(cells[:-1], index), real(file, line, cells[-1], "the score")
             if label in seen:
                 raise DataError(file, f"{shown(cells[0])} again", "each subject once", line=line)
-            if label is not None:
-                seen.add(label)
-            entries.add_known(row, [label], score, line)
+            seen.add(label)
+            entries.add(line, row, label, score, file=file)
     return entries.top(k)
 
 
@@ -112,13 +127,13 @@ def _lines(file: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, [cell.strip() for cell in text.split("\t") if cell.strip()]
 
 
-def _label(file: Path, line: int | None, cells: list[str], index: Index) -> int | None:
+def _label(cells: list[str], index: Index) -> str:
     """By the URI where the vocabulary has it, else by the name behind it."""
     uri, text = re.fullmatch(r"<(.*)>", cells[0]), cells[0]
     if uri is not None:
         known = index.label_names is not None and index.label_names.id(uri[1]) is not None
         text = uri[1] if known or len(cells) < 2 else cells[1]
-    return index.label(file, line, text)
+    return text
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:

@@ -36,13 +36,13 @@ def holds(head: bytes) -> tuple[str, ...]:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The subjects of each text, by their URIs, a repeated one once."""
-    entries, row = Entries(path, index), -1
+    entries, row = Entries(path, index, once=True), -1
     lines = text_lines(path)
     for line, first in lines:
         table = _is_table(first)
         rows = _of_table(path, first, lines) if table else _of_lines(path, line, first, lines)
         for row, (number, uris) in enumerate(rows):
-            for uri in dict.fromkeys(uris):
+            for uri in uris:
                 entries.add(number, row, uri)
     entries.has_rows(row + 1)
     return entries.truth()

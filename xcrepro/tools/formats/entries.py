@@ -10,8 +10,8 @@ import os
 import sys
 import warnings
 from array import array
-from collections.abc import Iterable, Iterator
-from typing import TextIO
+from collections.abc import Iterator
+from typing import Any, TextIO
 
 import numpy as np
 from scipy import sparse
@@ -30,10 +30,13 @@ MATRICES = ("Y", "X", "matrix", "scores", "ids")
 class Entries:
     """Pairs of row and label, in any order, with a number; the ``index`` says who is meant."""
 
-    def __init__(self, path: str | os.PathLike, index: Index) -> None:
-        self.path, self.index = path, index
+    def __init__(self, path: str | os.PathLike, index: Index, typed: bool = False, once: bool = False) -> None:
+        self.path, self.index, self.typed, self._once = path, index, typed, once
+        self.first: dict[str | int, tuple[str | os.PathLike, int | None]] = {}  # what a label is called -> where first
+        self._codes: dict[str | int, int] = {}
         self._rows, self._labels, self._lines = array("q"), array("q"), array("q")
         self._scores, self._ranks = array("d"), array("d")
+        self.n_columns = 0  # labels, where it has a column for each of them by number
         self._n_rows: int | None = None
         self._by_id: bool | None = None  # does each record say which row it is?
         self._seen: set[int] = set()
@@ -42,35 +45,34 @@ class Entries:
         self,
         line: int | None,
         row: int | None,
-        label: str | int | None,
+        label: str | int,
         score: float = 1.0,
         rank: float | None = None,
+        file: str | os.PathLike | None = None,
     ) -> None:
-        """One pair; ``row`` is a place, ``label`` what the file says; None of what is left out. ``rank`` is a second word on
-        the order, which is held to the scores, or taken in their place."""
-        if row is None or label is None or (known := self.index.label(self.path, line, label)) is None:
+        """One pair; ``row`` is a place, None of what is left out; ``label`` what the file says. ``rank`` is a second word on
+        the order, which is held to the scores, or taken in their place; ``file`` is one of several."""
+        if row is None:
             return
-        self._add(line, row, known, score, rank)
-
-    def add_known(
-        self, row: int | None, labels: Iterable[int | None], score: float = 1.0, line: int | None = None
-    ) -> None:
-        """Pairs of a row with labels that the index has looked up."""
-        for label in labels:
-            if row is not None and label is not None:
-                self._add(line, row, label, score, None)
-
-    def _add(self, line: int | None, row: int, known: int, score: float, rank: float | None) -> None:
         if self.index.by_rank:
             if rank is None or math.isnan(rank):
                 raise DataError(self.path, "no rank", "a number in a column of ranks", line=line)
             score = -rank
+        code = self.name(label, line, file)
         if rank is not None:
             self._ranks.append(rank)
         self._rows.append(row)
-        self._labels.append(known)
+        self._labels.append(code)
         self._scores.append(score)
         self._lines.append(-1 if line is None else line)
+
+    def name(self, label: str | int, line: int | None, file: str | os.PathLike | None = None) -> int:
+        """A number for a label while the file is read, whether it has a pair or not."""
+        code = self._codes.get(label)
+        if code is None:
+            code = self._codes[label] = len(self._codes)
+            self.first[label] = (file or self.path, line)
+        return code
 
     def has_rows(self, n: int) -> None:
         """The file has these rows, in order, whether there are entries for them or not."""
@@ -100,13 +102,24 @@ class Entries:
             self._seen.add(number)
         return number
 
-    def truth(self) -> sparse.csr_matrix:
-        """The relevant pairs, those with a number above 0, as ones."""
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        if self._n_rows is None:
+            self._n_rows = self.index.height(self.path, {*self._rows, *self.index.named})
+        return self._n_rows
+
+    def truth(self) -> Any:
+        """The relevant pairs, those with a number above 0, as ones; itself while labels wait."""
+        if self.index.waits:
+            return self
         scores = np.frombuffer(self._scores, np.float64)
         return as_truth(self._csr(scores, truth=True)).to_csr()
 
-    def top(self, k: int | None) -> TopK:
-        """The predictions, ranked; k None: all of them."""
+    def top(self, k: int | None) -> Any:
+        """The predictions, ranked; k None: all of them. Itself while labels wait."""
+        if self.index.waits:
+            return self
         scores = self._csr(np.frombuffer(self._scores, np.float64))
         self._hold_ranks()
         with of_file(self.path):
@@ -133,12 +146,15 @@ class Entries:
         warnings.warn(text, DataWarning, stacklevel=5)
 
     def _csr(self, scores: np.ndarray, truth: bool = False) -> sparse.csr_matrix:
-        rows, labels = (np.frombuffer(part, np.int64) for part in (self._rows, self._labels))
-        n = self._n_rows if self._n_rows is not None else self.index.height(self.path, {*self._rows, *self.index.named})
+        rows, codes = (np.frombuffer(part, np.int64) for part in (self._rows, self._labels))
+        n, labels = self.n_rows, self._looked_up(codes)
+        if (labels < 0).any():  # left out
+            rows, labels, scores, codes = (part[labels >= 0] for part in (rows, labels, scores, codes))
         order = np.lexsort((-scores, labels, rows))  # of a label that a row has twice, the better place first
         again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(labels[order]) == 0)) + 1
         if len(again):
-            self._refuse_again(order, again, rows, labels)
+            if not self._once:
+                self._refuse_again(order, again, rows, labels, codes)
             labels = labels.copy()
             for at, times in zip(order[again], _run_lengths(again), strict=True):
                 label = None if truth else self.index.again(int(labels[at]), times)
@@ -150,17 +166,29 @@ class Entries:
         width = self.index.width(int(labels.max(initial=-1)))
         return sparse.csr_matrix((scores[order], labels[order], indptr), shape=(n, width))
 
-    def _refuse_again(self, order, again, rows, labels) -> None:
+    def _looked_up(self, codes: np.ndarray) -> np.ndarray:
+        """The labels that are meant, -1 for what is left out."""
+        times = np.bincount(codes, minlength=len(self.first)).tolist()
+        found = (
+            self.index.label(file, line, text, self.typed, n)
+            for (text, (file, line)), n in zip(self.first.items(), times, strict=True)
+        )
+        return np.array([-1 if label is None else label for label in found], np.int64)[codes]
+
+    def _refuse_again(self, order, again, rows, labels, codes) -> None:
         """A label twice in a row, where it is not asked to be left out or to be a miss."""
         if self.index.unknown != "refuse" and (self.index.n_labels is not None or self.index.more):
             return
-        at = int(max(order[again[0]], order[again[0] - 1]))
-        line = self._lines[at]
-        found = (
-            f"label {shown(self.index.label_text(int(labels[at])))} twice in row {self.index.row_text(int(rows[at]))}"
-        )
+        at, before = sorted((int(order[again[0]]), int(order[again[0] - 1])), reverse=True)
+        line, row, label = self._lines[at], self.index.row_text(int(rows[at])), self.index.label_text(int(labels[at]))
+        found, expected = f"label {shown(label)} twice in row {row}", "each label once in a row"
         do = "--unknown drop|count (unknown=) leaves the second out, or counts it as a miss"
-        raise DataError(self.path, found, "each label once in a row", line=None if line < 0 else line, do=do)
+        texts = [*self.first]
+        if codes[at] != codes[before]:  # two codes that became one label: neither is to go
+            one, other = shown(texts[codes[before]]), shown(texts[codes[at]])
+            found = f"{one} and {other} in row {row}, both read as label {shown(label)}"
+            do = "Are they two labels? Then do without --match, or name both (--labels, label_names=)"
+        raise DataError(self.path, found, expected, line=None if line < 0 else line, do=do)
 
 
 def _run_lengths(again: np.ndarray) -> list[int]:

@@ -43,9 +43,9 @@ def _first(head: bytes) -> str:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The labels of each line, a repeated one once."""
-    entries, row = Entries(path, index), -1
+    entries, row = Entries(path, index, once=True), -1
     for row, (line, text) in enumerate(text_lines(path)):
-        names = dict.fromkeys(_name(path, line, word) for word in text.split() if word.startswith(PREFIX))
+        names = [_name(path, line, word) for word in text.split() if word.startswith(PREFIX)]
         if names and _SCORED.fullmatch(text):
             raise DataError(path, shown(text), "labels and words; these are predictions with scores", line=line)
         for name in names:

@@ -1,20 +1,29 @@
-"""Which row and which label a file means: by its number, or by a name that is looked up."""
+"""Which row and which label a file means: by its number, or by a name that is looked up.
+
+A name is never an id. A JSON number is an id, and so is a place in a matrix. A JSON string is a name, and so is a text that
+is no whole number as one writes it ("0389", "+1", "12.0"). A text that is one, in a table or a run, may be either, and what
+else is known decides: a list of names, the labels that a matrix has, ``n_labels``; :meth:`Index.settle` has the rule.
+"""
 
 from __future__ import annotations
 
+import copy
 import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.lines import shown
-from xcrepro.core.data.names import MATCHES, LabelNames
+from xcrepro.core.data.names import MATCHES, LabelNames, composed, difference
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS
 
 UNKNOWN = ("refuse", "drop", "count")
 """What may become of a label that is none of those there are."""
-_WHOLE = re.compile(r"\d{1,18}", re.ASCII)
+LABELS_ARE = ("ids", "names")
+"""What whole numbers that text files call labels by may be."""
+_WHOLE = re.compile(r"0|[1-9]\d{0,17}", re.ASCII)
 
 
 class Index:
@@ -42,7 +51,10 @@ class Index:
     match : {"case", "plural", "nearest"}, optional
         How a text that is no name is taken for one (:data:`~xcrepro.core.data.names.MATCHES`); None: not at all.
     learn_labels : bool
-        Without ``label_names``: take names of labels as they come, if the first label is none of the whole numbers.
+        What files call labels waits until all files are read (:meth:`settle`); readers then give back their
+        :class:`~xcrepro.tools.formats.entries.Entries`. Without ``label_names`` names are taken from the files.
+    labels_are : {"ids", "names"}, optional
+        What whole numbers are that text files call labels by; None: as :meth:`settle` finds.
     judged_only : bool
         Leave out rows that are none of those there are, in place of an error.
     by_rank : bool
@@ -62,6 +74,8 @@ class Index:
         What an unknown label is called -> how often it was left out, or counted as a label of its own.
     matched : dict of tuple (str, str) to int
         What a label is called, and the name that it was taken for -> how often.
+    outside : int
+        Labels of ``label_names`` that only predictions have, of those that were learnt: averages over labels leave them out.
     repeated : dict of str to int
         What a label is called -> how often a row of predictions had it a second time.
     unjudged : set of str
@@ -79,6 +93,7 @@ class Index:
         unknown: str = "refuse",
         match: str | None = None,
         learn_labels: bool = False,
+        labels_are: str | None = None,
         judged_only: bool = False,
         by_rank: bool = False,
         one_based: bool = False,
@@ -89,10 +104,13 @@ class Index:
         self.repeated: dict[str, int] = {}
         self._matches: dict[str, str] = {}  # what a text was taken for; empty: nothing
         self.judged_only, self.by_rank, self.one_based = judged_only, by_rank, one_based
-        self.learns_labels = learn_labels and label_names is None
+        self.waits = learn_labels
+        self.begins = True  # no file that names labels has been read, which the next may give a list
+        self.labels_are = None if labels_are is None else one_of("labels_are", labels_are, LABELS_ARE)
         self.more: dict[str, int] = {}  # names that no list has -> their labels
         self.of_truth: LabelNames | None = None  # of the names that were learnt, those of the truth
-        self._numbered = False  # whether labels are numbers, where names could be learnt
+        self.n_learnt = self.outside = 0  # names that were learnt, and of these those of predictions alone
+        self.numbers_were = ""  # what whole numbers in text files were taken for
         self.left_out: dict[str, int] = {}
         self.named: set[int] = set()
         self.unjudged: set[str] = set()
@@ -135,46 +153,125 @@ class Index:
             self._rows, self.learns = None, False
         self.n_rows = n_rows
 
-    def label(self, path: str | os.PathLike, line: int | None, text: str | int) -> int | None:
-        """The id of the label that a file calls ``text``; None if it is left out; or a DataError that says why."""
+    def for_other_rows(self) -> Index:
+        """The same labels for a file of other rows, whose ids are learnt from it; counts of what it leaves out are its own."""
+        other = copy.copy(self)
+        other._rows, other.learns, other._learnt, other.n_rows, other.judged_only = {}, True, True, None, False
+        other.left_out, other.repeated, other.named, other.unjudged = {}, {}, set(), set()
+        return other
+
+    def settle(
+        self,
+        held: Sequence[tuple[str | os.PathLike, Any]],
+        by_id: str | os.PathLike | None = None,
+        n_known: int | None = None,
+    ) -> None:
+        """Decide what is meant by the labels of some files, read but not looked up yet.
+
+        They are names if one is a name, and get ids by their order (whole numbers by size, if all are); ids if one is an id or
+        a matrix has columns, below the number of labels that ``n_labels`` or the matrix says. If all are whole numbers in
+        text files, they are ids if all are below ``n_labels``, and else names. Names beside ids are refused, for nothing says
+        which is which.
+
+        Parameters
+        ----------
+        held : sequence of (path, Entries or matrix or TopK)
+        by_id : str or path_like, optional
+            What else calls labels by ids.
+        n_known : int, optional
+            So many of them, the first, say which labels there are: the truth and the training truth. None: more files come,
+            which are waited for unless these settle it.
+        """
+        if self.label_names is not None:
+            self.waits = False
+        if not self.waits:
+            return
+        names, ids, numbers, most = None, (by_id, None, "ids of labels") if by_id else None, False, -1
+        for path, found in held:
+            first = getattr(found, "first", None)
+            if first is None or found.n_columns:
+                width = found.n_columns if first is not None else getattr(found, "n_labels", None) or found.shape[1]
+                ids = ids or (path, None, f"a column for each of {width:,} labels")
+                self.n_labels = self.n_labels or width
+                continue
+            for text, (file, line) in first.items():
+                if not isinstance(text, str) and self.labels_are != "names":
+                    ids = ids or (file, line, f"label {text}, an id")
+                elif isinstance(text, str) and (found.typed or not _WHOLE.fullmatch(text)):
+                    names = names or (file, line, text)
+                else:
+                    numbers, most = True, max(most, int(text))
+                    if self.labels_are == "names":
+                        names = names or (file, line, text)
+        if names and ids and self.labels_are != "ids":
+            do = (
+                "Give the names in the order of their ids (--labels, label_names=); a code in JSON is a text, in quotes"
+            )
+            expected = f"a label's name, as {os.fspath(names[0])} has ({shown(names[2])})"
+            raise DataError(ids[0], ids[2], expected, line=ids[1], do=do)
+        if n_known is None and not ids:
+            self.begins = False
+            return
+        self.waits = False
+        as_ids = self.labels_are == "ids" or ids or (not names and most < (self.n_labels or 0))
+        self.numbers_were = "ids" * numbers if as_ids else "" if names else "names"
+        if (names or numbers) and not as_ids:
+            texts = [[*map(str, found.first)] for _, found in held]
+            self._learn(texts, n_known, by_size=all(_WHOLE.fullmatch(text) for part in texts for text in part))
+
+    def _learn(self, texts: list[list[str]], n_known: int | None, by_size: bool) -> None:
+        """Take the names of files for the list of names; ``n_known`` as in :meth:`settle`."""
+        texts = [[*map(composed, part)] for part in texts]
+        known = {text for part in texts[:n_known] for text in part}
+        self.of_truth = LabelNames(tuple(sorted(texts[0])))
+        more = {text for part in texts[1:] for text in part} - known
+        more = {text for text in more if not (self.match and self.of_truth.matching(text, self.match))}
+        names = sorted(known | more, key=int if by_size else None)
+        if self.n_labels is not None and len(names) > self.n_labels:
+            do = "--n-labels (n_labels=) says how many there are"
+            raise ArgumentError("n_labels", f"must be {len(names):,} or more, as many as files name", self.n_labels, do)
+        self.n_learnt, self.outside = len(names), 0 if self.n_labels else len(more)
+        names += [f"label {label}" for label in range(len(names), self.n_labels or 0)]
+        self.label_names, self.n_labels = LabelNames(tuple(names)), len(names)
+
+    def label(
+        self, path: str | os.PathLike, line: int | None, text: str | int, typed: bool = False, times: int = 1
+    ) -> int | None:
+        """The id of the label that a file calls ``text``, so many ``times``; ``typed``: a text is a name, as in JSON. None if
+        it is left out; or a DataError that says why."""
         if self.more and (label := self.more.get(str(text))) is not None:
-            if self.unknown == "count" and not self.learns_labels:
-                self.left_out[str(text)] = self.left_out.get(str(text), 0) + 1
+            if self.unknown == "count":
+                self.left_out[str(text)] = self.left_out.get(str(text), 0) + times
             return label
-        if self.learns_labels:
-            if isinstance(text, str) and (self.more or (self._number(text) is None and not self._numbered)):
-                if (name := self._taken_for(text, self.of_truth)) is not None:
-                    return self.more[name]
-                if self.n_labels is not None and len(self.more) >= self.n_labels:
-                    found = f"label {shown(text)}, one more than {self.n_labels}"
-                    raise DataError(path, found, f"{self.n_labels} labels (--n-labels, n_labels=)", line=line)
-                return self.more.setdefault(text, len(self.more))
-            self._numbered = True
+        if self.n_learnt:
+            text = str(text)
         try:
-            return self._known(path, line, text)
+            return self._known(path, line, text, typed)
         except DataError:
             names = self.label_names
             ambiguous = names is not None and isinstance(text, str) and names.is_ambiguous(text)
-            if names is not None and not ambiguous and (name := self._taken_for(text, names)) is not None:
-                return names.id(name)
+            if names is not None and not ambiguous:
+                name = self._taken_for(text, self.of_truth or names, times)
+                if name is not None:
+                    return names.id(name)
             if self.unknown == "refuse" or ambiguous or self.n_labels is None:
                 raise
         name = str(text)
-        self.left_out[name] = self.left_out.get(name, 0) + 1
+        self.left_out[name] = self.left_out.get(name, 0) + times
         if self.unknown == "drop":
             return None
         return self.more.setdefault(name, self.n_labels + len(self.more))
 
-    def _taken_for(self, text: str | int, names: LabelNames | None) -> str | None:
+    def _taken_for(self, text: str | int, names: LabelNames, times: int) -> str | None:
         """The name that a text is taken for, by the rule that is asked for."""
-        if self.match is None or names is None or not isinstance(text, str):
+        if self.match is None or not isinstance(text, str):
             return None
         name = self._matches.get(text)
         if name is None:
             name = self._matches[text] = names.matching(text, self.match)
         if not name or names.is_ambiguous(name):
             return None
-        self.matched[text, name] = self.matched.get((text, name), 0) + 1
+        self.matched[text, name] = self.matched.get((text, name), 0) + times
         return name
 
     def again(self, label: int, times: int) -> int | None:
@@ -183,8 +280,7 @@ class Index:
         self.repeated[text] = self.repeated.get(text, 0) + 1
         if self.unknown == "drop":
             return None
-        label = len(self.more) if self.learns_labels and self.more else self.width(0)
-        return self.more.setdefault(f"{text} (again{f' {times}' * (times > 1)})", label)
+        return self.more.setdefault(f"{text} (again{f' {times}' * (times > 1)})", self.width(0))
 
     def taken(self) -> tuple[dict[str, int], int]:
         """``left_out`` so far, and how many were ``repeated``; both begin anew, for the next file."""
@@ -192,21 +288,25 @@ class Index:
         self.left_out, self.repeated = {}, {}
         return found
 
-    def _known(self, path: str | os.PathLike, line: int | None, text: str | int) -> int:
+    def _known(self, path: str | os.PathLike, line: int | None, text: str | int, typed: bool = False) -> int:
         if self.label_names is not None and isinstance(text, str):
             if (label := self.label_names.id(text)) is not None:
                 return label
             if self.label_names.is_ambiguous(text):
-                found, expected = f"the name {shown(text)}, which two labels have", "a name of one label, or its code"
+                same = self.label_names.called(text)[:2]
+                found = f"the name {shown(text)}, which labels {same[0]} and {same[-1]} have "
+                found += f"(lines {same[0] + 1} and {same[-1] + 1} of a list with a name a line)"
+                expected = "a name of one label, or its code"
                 raise DataError(path, found, expected, line=line)
             expected = f"one of the {len(self.label_names):,} label names"
-            if self._number(text) is None or self.label_names.has_numbers:
+            if typed or self._number(text) is None or self.label_names.has_numbers:
                 do = "Is it the label file of this dataset? --unknown drop|count (unknown=) reads on"
                 if near := self.label_names.near(text):
-                    do = f"Did you mean {shown(near)}? --match case (match=) reads it so"
+                    differs = difference(text, near)
+                    do = f"Did you mean {shown(near)}? {differs}{'. ' * bool(differs)}--match case (match=) reads it so"
                     do += "; --unknown drop|count (unknown=) reads on"
                 raise DataError(path, f"label {shown(text)}", expected, line=line, do=do)
-        label = self._number(text)
+        label = None if typed and isinstance(text, str) else self._number(text)
         most = (self.n_labels or MAX_COLUMNS) - 1
         if label is None and isinstance(text, str):
             do = "Name the file that has the labels' names, in the order of their ids (--labels, label_names=)"
@@ -273,15 +373,10 @@ class Index:
 
     def width(self, largest: int) -> int:
         """How many labels there are."""
-        if self.learns_labels and self.more:
-            return max(self.n_labels or 0, len(self.more))
         return self.n_labels + len(self.more) if self.n_labels is not None else max(largest + 1, 1)
 
     def all_names(self) -> LabelNames | None:
         """The labels' names, with those that came along; None where labels are numbers."""
-        if self.learns_labels and self.more:
-            more = [f"label {label}" for label in range(len(self.more), self.n_labels or 0)]
-            return LabelNames((*self.more, *more))
         if self.label_names is None or not self.more:
             return self.label_names
         names, codes = self.label_names.names, self.label_names.codes
@@ -289,7 +384,7 @@ class Index:
 
     def label_text(self, label: int) -> str:
         """What a file is to call a label: its code, its name, its number."""
-        held = 0 if self.learns_labels and self.more else self.n_labels or 0
+        held = self.n_labels or 0
         if self.more and label >= held:
             return [*self.more][label - held]
         if self.label_names is None:

@@ -51,7 +51,7 @@ def holds(head: bytes) -> tuple[str, ...]:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The relevant labels; with ``target_rel`` those above 0."""
-    entries, n = Entries(path, index), 0
+    entries, n = Entries(path, index, typed=True), 0
     for n, (line, record) in enumerate(json_lines(path), 1):
         row = entries.place(line, n - 1, _row_id(record))
         key = next((key for key in _TRUTH_KEYS if key in record), None)
@@ -70,7 +70,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Labels with their scores, in any order, or without scores, best first."""
-    entries, n, scored = Entries(path, index), 0, None
+    entries, n, scored = Entries(path, index, typed=True), 0, None
     for n, (line, record) in enumerate(json_lines(path), 1):
         row = entries.place(line, n - 1, _row_id(record))
         if "results" in record:

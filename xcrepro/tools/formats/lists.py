@@ -32,7 +32,7 @@ def holds(head: bytes) -> tuple[str, ...]:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The labels of each row; their order means nothing."""
-    entries, rows = Entries(path, index), _rows(path)
+    entries, rows = Entries(path, index, typed=True), _rows(path)
     for row, labels in enumerate(rows):
         for label in labels:
             entries.add(None, row, _label(path, row, label))
@@ -42,7 +42,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Pairs are ranked by their scores; labels alone stand best first, and -1, -2, ... stand in for scores."""
-    entries, rows = Entries(path, index), _rows(path)
+    entries, rows = Entries(path, index, typed=True), _rows(path)
     kinds = {isinstance(label, list) for labels in rows for label in labels}
     if len(kinds) > 1:
         raise DataError(path, "labels and [label, score] pairs together", "one kind throughout")

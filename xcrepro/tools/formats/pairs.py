@@ -35,7 +35,7 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
             if not colon:
                 expected = "label:score"
                 raise DataError(path, shown(token), expected, line=line, do="A header or a comment has no place here")
-            number = int(label) if re.fullmatch(r"[0-9]{1,18}", label) else label
+            number = int(label) if re.fullmatch(r"0|[1-9][0-9]{0,17}", label) else label
             entries.add(line, row, number, real(path, line, score, "the score"))
     entries.has_rows(row + 1)
     return entries.top(k)

@@ -53,7 +53,7 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 
 
 def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
-    entries, n, file = Entries(path, index), 0, _open(path)
+    entries, n, file = Entries(path, index, typed=True), 0, _open(path)
     columns = set(file.schema_arrow.names)
     if twice := [name for name in _KNOWN if file.schema_arrow.names.count(name) > 1]:
         raise DataError(path, f"the column {twice[0]} more than once", "each column once")

@@ -17,16 +17,19 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core.data.lines import shown
-from xcrepro.core.data.names import LabelNames
+from xcrepro.core.data.names import LabelNames, composed, difference
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
+from xcrepro.core.predictions import without_rounding
 from xcrepro.tools import formats
+from xcrepro.tools.formats.entries import Entries
 from xcrepro.tools.formats.index import Index
 
 if TYPE_CHECKING:
     from xcrepro.core.data.dataset import Dataset
     from xcrepro.core.predictions import TopK
 
+TRUTH, TRAIN = object(), object()
 COMMONEST = 10
 """Labels outside the vocabulary that a line names."""
 
@@ -82,6 +85,7 @@ def read(
     n_labels: int | None = None,
     unknown: str = "refuse",
     match: str | None = None,
+    labels_are: str | None = None,
     judged_only: bool = False,
     by_rank: bool = False,
     one_based: bool = False,
@@ -101,10 +105,11 @@ def read(
         Pairs that may not be predicted, by the rows of the truth's file.
     truth_format, predictions_format : str, optional
         Names of :data:`xcrepro.formats.FORMATS`; None: by the content.
-    label_names, row_ids, n_labels, unknown, match, by_rank, one_based
-        As for :class:`~xcrepro.tools.formats.index.Index`. What only predictions have and no list of names, or a row has once
-        more, is counted as a miss under labels that all rows share, as few as there can be, so that averages over labels
-        hardly know of them.
+    label_names, row_ids, n_labels, unknown, match, labels_are, by_rank, one_based
+        As for :class:`~xcrepro.tools.formats.index.Index`, whose ``settle`` says what labels are without a list of names.
+        What only predictions have and no list of names, or a row has once more, is counted as a miss under labels that all
+        rows share and that averages over labels leave out. Without a list, averages are over the labels of the truth and the
+        training truth, or over ``n_labels``.
     judged_only : bool
         Leave out rows that have nothing in the truth: those that only predictions have, and those of a matrix, or named by
         ``row_ids``, without a relevant label.
@@ -124,6 +129,7 @@ def read(
     how: dict[str, Any] = {
         "unknown": unknown,
         "match": match,
+        "labels_are": labels_are,
         "judged_only": judged_only,
         "by_rank": by_rank,
         "one_based": one_based,
@@ -133,56 +139,87 @@ def read(
         label_names = LabelNames(tuple(dataset.label_names), tuple(dataset.label_codes or ()))
     found = Inputs(sparse.csr_matrix((0, 1)), {}, dataset=dataset)
     index = Index(n_labels, label_names, row_ids, learn_rows=True, learn_labels=True, **how)
+    first: Any
+    rows: Any
+    held: dict[Any, tuple[Any, Any]] = {}  # TRUTH, TRAIN or a model -> its file, and what it holds
+    lines: list[str] = []
+    others: set[str] = (
+        set()
+    )  # models whose predictions are for another number of labels, which is refused where it is compared
+
+    def keep(key, file, content, by: Index = index) -> Any:
+        """What a file holds; looked up and said as soon as it is known what its labels are."""
+        if isinstance(content, Entries) and not index.waits:
+            content.index = by
+            content = content.truth() if key in (TRUTH, TRAIN) else without_rounding(content.top(k), os.fspath(file))
+        held[key] = file, content
+        if not isinstance(content, Entries):
+            if index.n_labels is None:
+                index.n_labels = content.shape[1] if key in (TRUTH, TRAIN) else content.n_labels
+            _say_of_unknown(lines, by, *_places(content, key))
+            if key not in (TRUTH, TRAIN) and content.n_labels != index.width(0):
+                others.add(key)
+            if key is TRAIN and content.shape[1] != index.width(0):
+                raise ArgumentError(
+                    "train_truth", f"must have the {index.width(0)} labels of the truth", content.shape[1]
+                )
+        return content
+
     if truth is None:
         if judged_only:
             raise ArgumentError("judged_only", "goes with a truth", True)
-        model, file = next(iter(files.items()))
+        first, file = next(iter(files.items()))
         if isinstance(exclude, str | os.PathLike):
             exclude = read_filter(exclude)  # the file of scores says how many rows and labels there are
-        top = found.tops[model] = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
-        Y = sparse.csr_matrix((len(top), top.n_labels))
+        rows = formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index)
     elif isinstance(truth, str | os.PathLike):
-        Y = formats.read_truth(truth, truth_format, index=index)
+        first, file, rows = TRUTH, truth, formats.read_truth(truth, truth_format, index=index)
     else:
-        Y = sparse.csr_matrix(truth if dataset is None else dataset.test.Y)
-    lines: list[str] = []
+        first, file, rows = TRUTH, "truth", sparse.csr_matrix(truth if dataset is None else dataset.test.Y)
     named = set(index.named)
-    _say_of_unknown(lines, index, *(_places(top, model) if truth is None else (Y.nnz, "relevant pairs")))
-    index.stop_learning(Y.shape[0])
-    if not index.more:
-        index.learns_labels = False
-        index.n_labels = Y.shape[1]
-    elif index.learns_labels and truth is not None:
-        index.of_truth = LabelNames(tuple(index.more))
+    n_rows = rows.n_rows if isinstance(rows, Entries) else len(rows) if truth is None else rows.shape[0]
+    index.stop_learning(n_rows)
+    index.settle(
+        [(file, rows)], None if exclude is None else exclude if isinstance(exclude, str | os.PathLike) else "exclude"
+    )
+    keep(first, file, rows)
     if isinstance(exclude, str | os.PathLike):
-        exclude = read_filter(exclude, shape=Y.shape)
-    if dataset is not None:
-        if train_truth is not None:
-            raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
-        found.train = sparse.csr_matrix(dataset.train.Y)
-    elif train_truth is not None:
-        own = Index(index.n_labels, None, learn_rows=True, unknown=unknown, match=match, one_based=one_based)
-        own.label_names, own.more, own.learns_labels = index.label_names, index.more, index.learns_labels
-        own.of_truth, own.matched = index.of_truth, index.matched
-        found.train = formats.read_truth(train_truth, index=own)
-        _say_of_unknown(lines, own, found.train.nnz, "relevant pairs of the train truth")
-        if found.train.shape[1] != index.width(0):
-            rule = f"must have the {index.width(0)} labels of the truth"
-            raise ArgumentError("train_truth", rule, found.train.shape[1])
-    known = None if truth is None or index.learns_labels else index.width(0)
+        exclude = read_filter(exclude, shape=(n_rows, index.width(0)))
+    if dataset is not None and train_truth is not None:
+        raise ArgumentError("train_truth", "goes with a truth that is no dataset", "both", "a dataset has its own")
+    if train_truth is not None:
+        own = index.for_other_rows()
+        keep(TRAIN, train_truth, formats.read_truth(train_truth, index=own), own)
+    n_known, known = len(held), index.width(0)
     for model, file in files.items():
-        if model not in found.tops:
-            top = found.tops[model] = formats.read_predictions(
-                file, predictions_format, k, exclude=exclude, index=index
-            )
-            _say_of_unknown(lines, index, *_places(top, model))
-    found = _finished(found, Y, index, exclude, named, known, lines)
+        if model not in held:
+            keep(model, file, formats.read_predictions(file, predictions_format, k, exclude=exclude, index=index))
+    if index.waits:
+        index.settle([*held.values()], n_known=len(held) if truth is None else n_known)
+        known = index.width(0)
+        for key, (file, content) in held.items():
+            keep(key, file, content)
+    found.tops = {model: held[model][1] for model in files}
+    Y = held[TRUTH][1] if truth is not None else sparse.csr_matrix((n_rows, index.width(0)))
+    if dataset is not None or TRAIN in held:
+        found.train = held[TRAIN][1] if dataset is None else sparse.csr_matrix(dataset.train.Y)
+    apart = {model: found.tops.pop(model) for model in others}
+    asked = {TRUTH: truth_format, TRAIN: None}
+    took = {
+        os.path.basename(os.path.normpath(file)): asked.get(key, predictions_format) or formats.detect(file).name
+        for key, (file, _) in held.items()
+        if os.path.exists(file)
+    }
+    if took:
+        lines.insert(0, f"read: {', '.join(f'{file} as {taken}' for file, taken in took.items())}")
+    found = _finished(found, Y, index, exclude, named, None if truth is None else known, lines)
+    found.tops = {model: (apart if model in apart else found.tops)[model] for model in files}
     if index.matched and truth is not None:
-        others: dict[str, Any] = {"k": k, "train_truth": train_truth, "exclude": exclude, "row_ids": row_ids}
-        others |= {"truth_format": truth_format, "predictions_format": predictions_format}
-        others |= {"label_names": label_names, "n_labels": n_labels}
+        same: dict[str, Any] = {"k": k, "train_truth": train_truth, "exclude": exclude, "row_ids": row_ids}
+        same |= {"truth_format": truth_format, "predictions_format": predictions_format}
+        same |= {"label_names": label_names, "n_labels": n_labels}
         how |= {"match": None, "unknown": "count" if unknown == "refuse" else unknown, "by_rank": by_rank}
-        found.lines.append(_said_of_matches(index, found, read(truth, files, **others, **how)))
+        found.lines.append(_said_of_matches(index, found, read(truth, files, **same, **how)))
     return found
 
 
@@ -190,24 +227,21 @@ def _finished(found: Inputs, Y, index: Index, exclude, named, known: int | None,
     """The inputs with as many labels everywhere, without rows that are to be left out, and with their lines."""
     from xcrepro.core.predictions import TopK
 
+    pooled = 0
     if known is not None and index.more:
         found.tops = {model: _pooled(top, known) for model, top in found.tops.items()}
         pooled = max((int(top.ids.max(initial=-1)) + 1 for top in found.tops.values()), default=0) - known
-        kept = [*index.more][: len(index.more) - (index.width(0) - known)]
-        index.more = {name: index.more[name] for name in kept}
-        index.more |= {f"no label {i + 1}": known + i for i in range(pooled)}
-        if pooled:
-            lines.append(
-                f"averages over labels are over {known + pooled:,}, of which {pooled} hold the predicted names that are none"
-            )
+        index.more = {name: label for name, label in index.more.items() if label < known}
+        index.more |= {f"no label {i + 1}": known + i for i in range(max(pooled, 0))}
     width = max(index.width(0), Y.shape[1]) if index.more else Y.shape[1]
     found.truth, found.train = _widened(Y, width), _widened(found.train, width)
-    if index.more:
-        found.tops = {model: TopK(top.ids, top.scores, width) for model, top in found.tops.items()}
+    outside = index.outside + max(pooled, 0)
+    if index.more or outside:
+        found.tops = {model: TopK(top.ids, top.scores, width, top.names, outside) for model, top in found.tops.items()}
     found.label_names = index.all_names()
     found.row_ids = tuple(index.row_text(row) for row in range(Y.shape[0])) if index.has_row_ids else ()
     found.exclude = exclude
-    found.lines = [*_said_of_labels(index, Y.shape[1]), *lines]
+    found.lines = [*_said_of_labels(index, outside), *lines]
     if index.judged_only:
         judged = np.diff(found.truth.indptr) > 0
         if named:
@@ -248,26 +282,42 @@ def _keep(found: Inputs, rows: np.ndarray) -> None:
         found.exclude = (np.cumsum(rows) - 1)[of][inside], labels[inside]
 
 
-def _said_of_labels(index: Index, of_truth: int) -> list[str]:
+def _said_of_labels(index: Index, outside: int) -> list[str]:
+    """Lines on what labels were taken for, and what averages over labels are over."""
     lines = []
-    if index.learns_labels and index.more:
+    if index.n_learnt and index.label_names is not None and index.of_truth is not None:
+        names = index.label_names.names[: index.n_learnt]
         lines.append(
-            f"labels: no list of names was given; the {len(index.more):,} of these files were taken as they come, and averages "
-            "over labels are over these"
+            f"labels: no list of names was given; the {len(names):,} of these files were taken as they come, as names"
+            + ", whole numbers too; --labels-are ids (labels_are=) takes these as ids" * (index.numbers_were != "")
         )
-        names = [*index.more]
-        truths = LabelNames(tuple(names[:of_truth]))
-        if near := {name: text for name in names[of_truth:] if (text := truths.near(name))}:
+        truths = index.of_truth
+        known = {composed(text) for text in truths.names}
+        if near := {name: text for name in names if name not in known and (text := truths.near(name))}:
             name, text = next(iter(near.items()))
+            differs = f" ({found})" if (found := difference(name, text)) else ""
             lines.append(
                 f"labels: {len(near):,} of the predictions differ from one of the truth by capitals and blanks alone and count "
-                f"as others, as {shown(name)} and {shown(text)}: write them alike, or give --match case (match=)"
+                f"as others, as {shown(name)} and {shown(text)}{differs}: write them alike, or give --match case (match=)"
             )
+    elif index.numbers_were:
+        lines.append(
+            f"labels: whole numbers, taken as ids below {index.n_labels:,}; --labels-are names (labels_are=) takes them as "
+            "names"
+        )
+    if outside:
+        lines.append(
+            f"averages over labels are over {index.width(0) - outside:,}; {outside:,} that only predictions name are none of "
+            "these"
+        )
     return lines
 
 
-def _places(top: TopK, model: str) -> tuple[int, str]:
-    return int((top.ids >= 0).sum()), f"predictions{' of ' * bool(model)}{model}"
+def _places(content, key) -> tuple[int, str]:
+    """How many pairs a file holds, and what they are."""
+    if key in (TRUTH, TRAIN):
+        return content.nnz, "relevant pairs" + " of the train truth" * (key is TRAIN)
+    return int((content.ids >= 0).sum()), f"predictions{' of ' * bool(key)}{key}"
 
 
 def _say_of_unknown(lines: list[str], index: Index, held: int, what: str) -> None:
@@ -284,7 +334,7 @@ def _say_of_unknown(lines: list[str], index: Index, held: int, what: str) -> Non
         )
         lines.append(
             f"out of vocabulary: {n:,} of {whole:,} {what} ({100 * n / max(whole, 1):.1f} %), {len(names):,} labels, "
-            f"{became}: {', '.join(names[:COMMONEST])}{more}"
+            f"{became}: {', '.join(name if name.isprintable() else shown(name) for name in names[:COMMONEST])}{more}"
         )
     if again:
         whole = again + held if drop else held

@@ -60,8 +60,15 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """A run."""
-    entries = Entries(path, index)
-    for line, (row, _, label, rank, score, _) in _records(path, 6, "row Q0 label rank score tag"):
+    entries, first = Entries(path, index), None
+    for line, (row, _, label, rank, score, tag) in _records(path, 6, "row Q0 label rank score tag"):
+        first = tag if first is None else first
+        if tag != first:
+            found, do = (
+                f"two runs, {shown(first)} and {shown(tag)}",
+                "Write a file for each: the last column says which run a line is of",
+            )
+            raise DataError(path, found, "one run", line=line, do=do)
         number = real(path, line, score, "the score")
         entries.add(line, index.row(path, line, row), label, number, _rank(rank))
     return entries.top(k)

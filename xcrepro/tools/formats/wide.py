@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-from array import array
 from collections.abc import Iterator
 
 import numpy as np
@@ -20,8 +19,7 @@ from xcrepro.core.data.lines import logical, real, shown, text_lines
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
-from xcrepro.core.truth import as_truth
-from xcrepro.tools.formats.entries import of_file, ranked
+from xcrepro.tools.formats.entries import Entries
 from xcrepro.tools.formats.index import Index
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE)
@@ -84,20 +82,16 @@ def _separator(first: str) -> str:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """Relevant where a cell is above 0, or true."""
-    table = _table(path, index, truth=True)
-    with of_file(path):
-        return as_truth(table).to_csr()
+    return _read(path, index, truth=True).truth()
 
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Scores; an empty cell is not predicted."""
-    table = _table(path, index, truth=False)
-    with of_file(path):
-        return ranked(table, k)
+    return _read(path, index, truth=False).top(k)
 
 
-def _table(path: str | os.PathLike, index: Index, truth: bool) -> np.ndarray:
-    """The values, with a row for each of the index's and a column for each label."""
+def _read(path: str | os.PathLike, index: Index, truth: bool) -> Entries:
+    """The values, a column for each label."""
     lines = _rows(path)
     line, first = next(lines, (1, []))
     header = not first or not all(_NUMBER.fullmatch(cell.strip()) for cell in first)
@@ -110,27 +104,20 @@ def _table(path: str | os.PathLike, index: Index, truth: bool) -> np.ndarray:
     )
     kept = [at for at in range(ids, len(first)) if not (names and _TEXTS.fullmatch(names[at]))]
     labels = _labels(path, index, [names[at] for at in kept]) if names else _by_place(path, index, len(kept))
-    values, rows = array("d"), []
+    entries = Entries(path, index)
+    entries.n_columns = 0 if isinstance(labels[0], str) else len(labels)
+    for label in labels:
+        entries.name(label, line)
     for place, (number, cells) in enumerate(body):
         if len(cells) != len(first):
             raise DataError(path, f"{len(cells)} cells", f"{len(first)}, as in line {line}", line=number)
-        rows.append(_row(path, index, number, place, cells[0].strip() if ids else None))
-        values.extend(_value(path, number, cells[at].strip(), truth) for at in kept)
-    seen = [row for row in rows if row is not None]
-    if len(set(seen)) < len(seen):
-        again = next(at for at, row in enumerate(rows) if row is not None and row in rows[:at])
-        raise DataError(path, f"row {shown(body[again][1][0])} again", "one line for each row", line=body[again][0])
-    n = index.height(path, set(seen)) if index.has_row_ids else len(rows)
-    if index.n_rows not in (None, n):
-        raise DataError(path, f"{n:,} rows", f"{index.n_rows:,}", do="Take both files from the same split")
-    table = np.full(
-        (n, index.width(max((label for label in labels if label is not None), default=0))), 0.0 if truth else -np.inf
-    )
-    given = np.array(values).reshape(len(rows), len(kept))
-    present = [at for at, label in enumerate(labels) if label is not None]
-    inside = [at for at, row in enumerate(rows) if row is not None]
-    table[np.ix_([rows[at] for at in inside], [labels[at] for at in present])] = given[np.ix_(inside, present)]
-    return table
+        row = entries.place(number, place, cells[0].strip() if ids else None)
+        for label, at in zip(labels, kept, strict=True):
+            value = _value(path, number, cells[at].strip(), truth)
+            if value > (0.0 if truth else -np.inf):
+                entries.add(number, row, label, value)
+    entries.has_rows(len(body))
+    return entries
 
 
 def _rows(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
@@ -152,28 +139,23 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
         raise DataError(path, str(error), "a line of a table", line=line + table.line_num - 1) from None
 
 
-def _labels(path: str | os.PathLike, index: Index, names: list[str]) -> list[int | None]:
-    """The label of each column: by its name, where there are names; else the header's names are the labels'."""
+def _labels(path: str | os.PathLike, index: Index, names: list[str]) -> list[str] | list[int]:
+    """What each column's label is called: the first file's header is the list of names, unless it numbers the columns."""
     if len(set(names)) < len(names):
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise DataError(path, f"the column {shown(twice)} twice", "each label once", line=1)
-    known = index.label_names is not None or index.more
-    if not known and index.n_labels in (None, len(names)) and not all(name.isdecimal() for name in names):
-        index.label_names, index.n_labels, index.learns_labels = LabelNames(tuple(names)), len(names), False
-    return [index.label(path, 1, name) for name in names]
+    numbered = sorted(names) == sorted(map(str, range(len(names))))
+    if numbered and index.label_names is None:
+        return [int(name) for name in names]
+    if index.label_names is None and index.begins and index.n_labels in (None, len(names)):
+        index.label_names, index.n_labels = LabelNames(tuple(names)), len(names)
+    return names
 
 
 def _by_place(path: str | os.PathLike, index: Index, n: int) -> list[int]:
     if index.n_labels is not None and n != index.n_labels:
         raise DataError(path, f"{n} columns", f"{index.n_labels}, one for each label", line=1)
     return list(range(n))
-
-
-def _row(path: str | os.PathLike, index: Index, line: int, place: int, text: str | None) -> int | None:
-    """The row that a line is: by its id where rows have ids, else by its place."""
-    if text is None or not (index.has_row_ids or index.learns):
-        return place
-    return index.row(path, line, text)
 
 
 def _value(path: str | os.PathLike, line: int, cell: str, truth: bool) -> float:

@@ -153,6 +153,10 @@ def collect(
     for one in seen:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     said = (*found.lines, *(str(one.message) for one in seen if issubclass(one.category, DataWarning)))
+    paths = [truth, train_truth, *files.values()]
+    said = tuple(
+        without_folders(text, [path for path in paths if isinstance(path, str | os.PathLike)]) for text in said
+    )
     # A truth in memory stays what it is, with the names that a table has.
     Y = as_truth(found.truth) if Y is None or found.kept is not None or found.truth.shape[1] != Y.n_labels else Y
     counts = train = None
@@ -187,6 +191,17 @@ def collect(
     runs = by_seed(_predictions(predictions if in_memory else found.tops, Y, files))
     named = {"label_names": tuple(map(str, label_names)), "texts": tuple(map(str, texts))}
     return Given(title, origin, Y, runs, counts, train, A, B, **named, exclude=found.exclude, dataset=ds, said=said)
+
+
+def without_folders(text: str, paths: Sequence[str | os.PathLike]) -> str:
+    """A text without the folders of some files, which say where they are on somebody's machine and nothing about them.
+
+    >>> without_folders("/home/me/t.csv, line 2: found 3", ["/home/me/t.csv"])
+    't.csv, line 2: found 3'
+    """
+    for path in sorted({os.path.dirname(os.path.normpath(path)) for path in paths}, key=len, reverse=True):
+        text = text.replace(path + os.sep, "") if path.strip("./\\") else text
+    return text
 
 
 def _lines(path: Path) -> list[str]:

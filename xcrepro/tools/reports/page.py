@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from xcrepro.core.accumulators.block import KS
+from xcrepro.core.metrics.evaluate import said_of_ties
 from xcrepro.core.metrics.registry import METRICS, family
 from xcrepro.core.version import __version__
 from xcrepro.repro.drawing import figures
@@ -80,9 +82,7 @@ class Page:
             return
         (self.out / file).parent.mkdir(exist_ok=True)
         if isinstance(content, pd.DataFrame):
-            strange = {"name", "text"} & {*content}  # texts of others, in tables that nobody computes with
-            content = without_formulas(content) if strange else content
-            content.to_csv(self.out / file, index=False, lineterminator="\n")
+            without_formulas(content).to_csv(self.out / file, index=False, lineterminator="\n")
         else:
             (self.out / file).write_bytes(content)
 
@@ -107,14 +107,16 @@ class Page:
         show(*said)
 
 
-def alignment(given: Given) -> list[str]:
-    """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`)."""
-    return [
-        f"{model if len(runs) == 1 else f'{model}.seed{seed}'}: {finding}"
-        for model, runs in given.runs.items()
-        for seed, top in runs.items()
-        for finding in diagnose.check(given.truth, top, Y_train=given.train, exclude=given.exclude)
-    ]
+def alignment(given: Given, ks: Sequence[int] = KS) -> list[str]:
+    """What says that a model's predictions and the truth do not belong together (:func:`xcrepro.diagnose.check`), and what
+    equal scores across one of the ``ks`` decide."""
+    found = []
+    for model, runs in given.runs.items():
+        for seed, top in runs.items():
+            name = model if len(runs) == 1 else f"{model}.seed{seed}"
+            said = diagnose.check(given.truth, top, Y_train=given.train, exclude=given.exclude)
+            found += [f"{name}: {one}" for one in (*said, said_of_ties(given.truth, top, ks)) if one]
+    return found
 
 
 def show(*said: str) -> None:

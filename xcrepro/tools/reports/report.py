@@ -27,7 +27,7 @@ from xcrepro.core.arguments import one_of
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.asked import OPTIONS, Asked
-from xcrepro.tools.reports.given import collect
+from xcrepro.tools.reports.given import collect, without_folders
 from xcrepro.tools.reports.page import FILE, FORMAT, Said
 
 NOTEBOOK = "notebooks/kit/your_predictions.ipynb"
@@ -217,7 +217,8 @@ def report(
             What made it, shown at its foot.
 
         And how files are read, as :func:`xcrepro.tools.formats.reader.read` takes it: ``row_ids``, ``n_labels``,
-        ``truth_format``, ``predictions_format``, ``unknown``, ``match``, ``judged_only``, ``by_rank``, ``one_based``.
+        ``truth_format``, ``predictions_format``, ``unknown``, ``match``, ``labels_are``, ``judged_only``, ``by_rank``,
+        ``one_based``.
 
     Raises
     ------
@@ -271,6 +272,7 @@ def _run(asked: Asked, files: Mapping[str, str], code: bool) -> Report:
     """The notebook, run on what is asked, and its page; ``files`` are parameters that say where it came from."""
     import nbformat
 
+    given = list(files.values())
     with tempfile.TemporaryDirectory(prefix="xcrepro-report-") as place:
         home, out = Path(place), Path(place) / "out"
         out.mkdir()
@@ -281,7 +283,7 @@ def _run(asked: Asked, files: Mapping[str, str], code: bool) -> Report:
         about["warnings"] += said_of_missing(notebook)
         (out / FILE).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         files = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
-    files["report.html"] = to_html(notebook, f"Report: {about['title']}", code).encode()
+    files["report.html"] = without_folders(to_html(notebook, f"Report: {about['title']}", code), given).encode()
     for cell in notebook["cells"]:
         if "injected-parameters" in cell.metadata.get("tags", []):  # the folder of this run is gone
             cell.source = re.sub(r"^(out|handed) = .*\n?", "", cell.source, flags=re.MULTILINE)

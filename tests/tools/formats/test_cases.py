@@ -1,0 +1,547 @@
+"""One table of cases and formats: what strangers' files hold, and the values that a loop over lists finds in them.
+
+A case is a truth and predictions by name or by id. It is written in each format that it can occur in, truth and
+predictions in each pair of them, read through the one door, and its values are held against loops that share nothing with
+the package. Where nothing can tell what is meant, it is to be refused in words.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import math
+import unicodedata
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix, save_npz
+
+import xcrepro as xc
+from xcrepro.__main__ import main
+from xcrepro.core.data.names import LabelNames, read_label_names
+from xcrepro.core.errors import DataWarning, XCError
+from xcrepro.tools.formats import reader
+from xcrepro.tools.reports import page
+
+Label = str | int
+Truth = list[list[Label]]
+Predictions = list[list[tuple[Label, float]]]
+
+# ---------------------------------------------------------------- what writes each format, apart from the package
+
+
+def table(path: Path, rows: list[tuple], header: list[str], separator: str = ",") -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter=separator).writerows([header, *rows])
+
+
+def long(separator: str) -> Callable:
+    def write(path: Path, rows, scored: bool) -> None:
+        header = ["row", "label", *["score"] * scored]
+        cells = [(f"{row}", *(one if scored else [one])) for row, labels in enumerate(rows) for one in labels]
+        table(path, cells, header, separator)
+
+    return write
+
+
+def jsonl(path: Path, rows, scored: bool) -> None:
+    records = [
+        {"labels": [one[0] for one in row], "scores": [one[1] for one in row]} if scored else {"labels": row}
+        for row in rows
+    ]
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+
+
+def lists(path: Path, rows, scored: bool) -> None:
+    path.write_text(json.dumps(rows), encoding="utf-8")
+
+
+def dictionary(path: Path, rows, scored: bool) -> None:
+    found = {f"{row}": dict(labels) if scored else dict.fromkeys(labels, 1) for row, labels in enumerate(rows)}
+    path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+
+
+def trec(path: Path, rows, scored: bool) -> None:
+    lines = [
+        f"{row} Q0 {one[0]} - {one[1]} t" if scored else f"{row} 0 {one} 1"
+        for row, labels in enumerate(rows)
+        for one in labels
+    ]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def fasttext(path: Path, rows, scored: bool) -> None:
+    lines = (
+        " ".join(f"__label__{one[0]} {one[1]}" if scored else f"__label__{one}" for one in labels) for labels in rows
+    )
+    path.write_text("".join(line + "" * scored + " words" * (not scored) + "\n" for line in lines), encoding="utf-8")
+
+
+def parquet(path: Path, rows, scored: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"labels": [[one[0] if scored else one for one in labels] for labels in rows]}
+    pq.write_table(
+        pa.table(columns | ({"scores": [[one[1] for one in labels] for labels in rows]} if scored else {})), path
+    )
+
+
+def annif(path: Path, rows, scored: bool) -> None:
+    path.mkdir()
+    for row, labels in enumerate(rows):
+        (path / f"{row}.txt").write_text("text")
+        lines = [f"{one[0]}\t{one[1]}" if scored else str(one) for one in labels]
+        (path / f"{row}{'.annif' if scored else '.tsv'}").write_text(
+            "".join(line + "\n" for line in lines), encoding="utf-8"
+        )
+
+
+def wide(path: Path, rows, scored: bool) -> None:
+    names = sorted({one[0] if scored else one for labels in rows for one in labels}, reverse=True)
+    held = [dict(labels) if scored else dict.fromkeys(labels, 1) for labels in rows]
+    cells = [(f"{row}", *(labels.get(name, "" if scored else 0) for name in names)) for row, labels in enumerate(held)]
+    table(path, cells, ["id", *names])
+
+
+def dense(rows, scored: bool, n: int) -> np.ndarray:
+    found = np.full((len(rows), n), -np.inf if scored else 0.0)
+    for row, labels in enumerate(rows):
+        for one in labels:
+            found[row, one[0] if scored else one] = one[1] if scored else 1
+    return found
+
+
+def npy(path: Path, rows, scored: bool) -> None:
+    np.save(path, dense(rows, scored, WIDTH))
+
+
+def npz(path: Path, rows, scored: bool) -> None:
+    held = dense(rows, scored, WIDTH)
+    there = np.isfinite(held) if scored else held > 0
+    save_npz(path, csr_matrix((held[there], np.nonzero(there)), shape=held.shape))
+
+
+def pairs(path: Path, rows, scored: bool) -> None:
+    path.write_text("".join(" ".join(f"{label}:{score}" for label, score in row) + "\n" for row in rows))
+
+
+def columns(path: Path, rows, scored: bool) -> None:
+    np.savetxt(path, dense(rows, scored, WIDTH), "%.9g")
+
+
+WIDTH = 6  # of matrices
+BY_NAME: dict[str, Callable] = {
+    "t.csv": long(","), "t.tsv": long("\t"), "t.jsonl": jsonl, "t.json": lists, "t.ranx.json": dictionary, "t.txt": trec,
+    "t.fasttext": fasttext, "t.parquet": parquet, "t": annif, "wide.csv": wide,
+}  # fmt: skip
+"""Formats that have room for names, by a file's name."""
+BY_ID: dict[str, Callable] = {
+    "i.npy": npy, "i.npz": npz, "i.jsonl": jsonl, "i.json": lists, "i.parquet": parquet, "i.txt": columns, "i.pred": pairs,
+}  # fmt: skip
+"""Formats of ids."""
+if importlib.util.find_spec("pyarrow") is None:
+    del BY_NAME["t.parquet"], BY_ID["i.parquet"]
+WORDS = {"t.txt", "t.fasttext"}
+"""Formats that have no room for a blank."""
+
+
+def put(folder: Path, stem: str, file: str, rows, scored: bool) -> Path:
+    path = folder / f"{stem}-{file}"
+    {**BY_NAME, **BY_ID}[file](path, rows, scored)
+    return path
+
+
+# ---------------------------------------------------------------- the values, by loops
+
+
+def best(row: list[tuple[Label, float]]) -> list[Label]:
+    """Labels by falling score, equal ones by name."""
+    return [label for label, _ in sorted(sorted(row), key=lambda one: -one[1])]
+
+
+def precision(truth: Truth, predicted: Predictions, k: int) -> float:
+    return sum(len({*best(row)[:k]} & {*of}) / k for row, of in zip(predicted, truth, strict=True)) / len(truth)
+
+
+def macro_f1(truth: Truth, predicted: Predictions, k: int, labels: set[Label]) -> float:
+    """Over some labels, whatever else is predicted."""
+    total = 0.0
+    for label in labels:
+        said, right = [label in best(row)[:k] for row in predicted], [label in row for row in truth]
+        both = sum(a and b for a, b in zip(said, right, strict=True))
+        total += 2 * both / max(sum(said) + sum(right), 1)
+    return total / len(labels)
+
+
+# ---------------------------------------------------------------- the cases
+
+
+@dataclass(frozen=True)
+class Case:
+    """A truth, predictions, the pairs of formats that they can be in, how to read them, and what is said then."""
+
+    name: str
+    truth: Truth
+    predicted: Predictions
+    formats: list[tuple[str, str]]
+    options: dict[str, Any] = field(default_factory=dict)
+    said: str = ""
+
+
+def scored(*rows: list[Label]) -> Predictions:
+    """Rankings with falling scores."""
+    return [[(label, round(0.9 - 0.1 * place, 1)) for place, label in enumerate(row)] for row in rows]
+
+
+def uninformed(seed: int, n: int = 9, n_labels: int = 40) -> tuple[Truth, Predictions]:
+    """Scores of one decimal that know nothing of the truth."""
+    rng = np.random.default_rng(seed)
+    names = [f"s{label:02}" for label in rng.permutation(n_labels)]
+    truth = [[names[label] for label in rng.permutation(n_labels)[:2]] for _ in range(n)]
+    tied = [rng.permutation(n_labels)[:7] for _ in range(n)]
+    predicted = [[(names[label], round(float(rng.integers(7, 10)) / 10, 1)) for label in row] for row in tied]
+    return truth, [
+        row + [(own[0], row[0][1])] * (own[0] not in dict(row)) for row, own in zip(predicted, truth, strict=True)
+    ]
+
+
+NAMED = [(one, other) for one in BY_NAME for other in BY_NAME]
+SOME = [
+    ("t.csv", "t.jsonl"),
+    ("t.jsonl", "t.txt"),
+    ("t.txt", "t.csv"),
+    ("t.fasttext", "t.fasttext"),
+    ("t.ranx.json", "t"),
+]
+NARROW = [
+    pair for pair in NAMED if "wide.csv" not in pair[:1]
+]  # a wide truth has a column for each label that there is
+WITH_BLANKS = [pair for pair in NARROW if not WORDS & {*pair}]
+
+CASES = [
+    Case("ICD-9: septicaemia and hearing loss", [["0389", "4019"], ["389"], ["25000"]],
+         scored(["389", "0389"], ["0389", "389"], ["25000", "4019"]), NAMED),
+    Case("Dewey", [["007.1"], ["7.1"], ["250.00"]], scored(["7.1", "007.1"], ["7.1"], ["250.0", "250.00"]), NARROW),
+    Case("products", [["00012"], ["12", "+12"], ["012"]], scored(["12"], ["+12", "00012"], ["012", "12"]), NARROW),
+    Case("codes of whole numbers", [["389"], ["4019", "7"]], scored(["389", "7"], ["7", "25000"]), NARROW),
+    Case("codes of whole numbers, of more labels than said", [["389"], ["4019"]], scored(["389"], ["7"]), NARROW,
+         {"n_labels": 9}),
+    Case("whole numbers below the number of labels", [["3"], ["4", "0"]], scored(["3", "1"], ["0", "4"]),
+         [pair for pair in SOME if pair[0] != "t.jsonl" and pair[1] != "t.jsonl"], {"n_labels": 6}, "taken as ids"),
+    Case("whole numbers said to be names", [["3"], ["4", "0"]], scored(["3", "1"], ["0", "4"]), NARROW,
+         {"labels_are": "names"}),
+    Case("ids", [[3], [4, 0], [1]], scored([3, 1], [0, 4], [2]),
+         [(one, other) for one in BY_ID if one != "i.pred" for other in BY_ID],
+         {"n_labels": WIDTH}),
+    *(Case(f"ties, {seed}", *uninformed(seed), NARROW) for seed in range(3)),
+]  # fmt: skip
+
+
+def expected(case: Case, of_truth: set[Label]) -> dict[str, float]:
+    found = {f"P@{k}": precision(case.truth, case.predicted, k) for k in (1, 2)}
+    return found | {"macro-F1@2": macro_f1(case.truth, case.predicted, 2, of_truth)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_values_equal_a_loop(case, tmp_path):
+    for at, (one, other) in enumerate(case.formats):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        files = put(folder, "truth", one, case.truth, False), {"m": put(folder, "m", other, case.predicted, True)}
+        found = reader.read(*files, k=100, **case.options)
+        table = xc.State(2, ["P@1", "P@2", "macro-F1@2"]).update(found.truth, found.tops["m"]).compute()
+        got = {f"{name}@{k}": value for name, k, value in table.itertuples(index=False)}
+        n_labels = case.options.get("n_labels")
+        labels = {*range(n_labels)} if n_labels else {label for row in case.truth for label in row}
+        want = expected(case, {label for row in case.truth for label in row})
+        want["macro-F1@2"] *= len({label for row in case.truth for label in row}) / len(labels)
+        assert got == {name: pytest.approx(value) for name, value in want.items()}, (one, other)
+        assert case.said in "\n".join(found.lines)
+
+
+BESIDE = [(one, other) for one in BY_NAME if one != "wide.csv" for other in BY_ID]
+
+
+@pytest.mark.parametrize(("one", "other"), BESIDE)
+def test_names_beside_ids_are_refused_in_each_pair_of_doors(tmp_path, one, other):
+    """With the list of names in the order of the ids both are read, and the value is right."""
+    names = ["nb", "na", "nf", "nc", "ne", "nd"]
+    truth, predicted = [["nb", "nd"], ["nf"]], scored([0, 5], [1, 2])
+    by_id = [[names.index(label) for label in row] for row in truth]
+    by_name = [[(names[label], score) for label, score in row] for row in predicted]
+    pairs = [(put(tmp_path, "t", one, truth, False), put(tmp_path, "p", other, predicted, True))]
+    if other != "i.pred":
+        pairs.append((put(tmp_path, "u", other, by_id, False), put(tmp_path, "q", one, by_name, True)))
+    for files in pairs:
+        for more in ({}, {"n_labels": WIDTH}):
+            with pytest.raises(XCError, match="--labels"):
+                reader.read(files[0], {"m": files[1]}, **more)
+        found = reader.read(files[0], {"m": files[1]}, label_names=names)
+        assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.5, 0.75]
+    both = {"a": pairs[0][1], "b": put(tmp_path, "b", one, by_name, True)}
+    with pytest.raises(XCError, match="--labels"):
+        reader.read(None, both)
+    with pytest.raises(XCError, match="--labels"):
+        reader.read(pairs[0][0], {"b": both["b"]}, exclude=(np.array([0]), np.array([1])))
+    if other != "i.pred":
+        with pytest.raises(XCError, match="--labels"):
+            reader.read(pairs[0][0], {"b": both["b"]}, train_truth=pairs[1][0])
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_average_over_labels_does_not_change_with_what_another_model_makes_up(tmp_path, listed):
+    truth = [["a", "b"], ["c"], ["a"], ["d"]]
+    models = {"right": scored(["a", "b"], ["c"], ["a"], ["d"]), "wild": scored(["x", "b"], ["y", "z"], ["a"], ["w"])}
+    files = {name: put(tmp_path, name, "t.jsonl", rows, True) for name, rows in models.items()}
+    how = {"label_names": list("dcbae"), "unknown": "count"} if listed else {}
+    counted = {*"abcde"} if listed else {*"abcd"}
+    first = put(tmp_path, "truth", "t.csv", truth, False)
+    for given in (files, {"right": files["right"]}, {"wild": files["wild"]}):
+        found = reader.read(first, given, **how)
+        for name, top in found.tops.items():
+            value = xc.metrics.macro_f1(found.truth, top, 2)[0]
+            assert value == pytest.approx(macro_f1(truth, models[name], 2, counted))
+            table = xc.evaluate(found.truth, top, 2, metrics=["macro-F1", "coverage", "P"], interval=None)
+            assert table["value"][0] == value
+            hit = {label for row, of in zip(models[name], truth, strict=True) for label, _ in row if label in of}
+            assert table["value"][1] == pytest.approx(len(hit) / len(counted))
+            assert math.isclose(table["value"][2], precision(truth, models[name], 2))
+
+
+# ---------------------------------------------------------------- texts that are equal to a reader
+
+SPELT = {
+    name: (name, unicodedata.normalize("NFD", name))
+    for name in ("Caf\u00e9 culture", "\u00c5ngstr\u00f6m", "\ud55c\uae00")
+}
+"""A name, and the same in other code points of Unicode."""
+WRITTEN = {
+    "apostrophe": ("Women's rights", "Women\u2019s rights"), "hyphen": ("machine-learning", "machine\u2011learning"),
+    "dash": ("1914-1918", "1914\u20131918"), "soft hyphen": ("Bibliography", "Biblio\u00adgraphy"),
+    "zero width": ("Law", "Law\u200b"), "no-break": ("Town halls", "Town\u00a0halls"), "HTML": ("R&D", "R&amp;D"),
+    "quotes": ('"Left" parties', "\u201cLeft\u201d parties"), "full width": ("ABC", "\uff21BC"),
+}  # fmt: skip
+"""A name, and how a program or a person writes it."""
+
+
+@pytest.mark.parametrize("how", [*SPELT, *WRITTEN])
+@pytest.mark.parametrize("listed", [True, False])
+def test_texts_that_are_equal_to_a_reader(tmp_path, how, listed):
+    name, other = {**SPELT, **WRITTEN}[how]
+    for turned in (False, True):
+        of_truth, said = (other, name) if turned else (name, other)
+        for file in sorted(BY_NAME.keys() - WORDS - {"wide.csv"}):
+            truth = put(tmp_path, f"t{turned}", file, [[of_truth], ["other"]], False)
+            models = {"m": put(tmp_path, f"m{turned}", file, scored([said], ["other"]), True)}
+            given = {"label_names": [of_truth, "other"]} if listed else {}
+            matched = {} if how in SPELT else {"match": "case"}
+            found = reader.read(truth, models, **given, **matched)
+            assert xc.metrics.precision(found.truth, found.tops["m"], 1)[0] == 1.0
+            assert found.truth.shape == (2, 2)
+            if how in SPELT:
+                continue
+            if listed:
+                with pytest.raises(XCError, match="--match case") as refused:
+                    reader.read(truth, models, **given)
+                text = str(refused.value)
+            else:
+                text = "\n".join(reader.read(truth, models).lines)
+            at = next(at for at, (a, b) in enumerate(zip(said + "\0", of_truth + "\0", strict=False)) if a != b)
+            points = {f"U+{ord(one[at]):04X}" for one in (said, of_truth) if at < len(one)}
+            assert how == "HTML" or all(point in text for point in points)
+    assert how in SPELT or LabelNames((name, "other")).matching(other, "case") == name
+
+
+def test_a_name_twice_in_a_list_is_named_with_both_lines(tmp_path):
+    for at, (lines, again) in enumerate([("Cats\nDogs\nBirds\nDogs\n", (2, 4)), ("a\nDogs \nDogs\n", (2, 3))]):
+        (tmp_path / f"{at}.txt").write_text(lines)
+        names = read_label_names(tmp_path / f"{at}.txt")
+        with pytest.raises(XCError, match=f"lines {again[0]} and {again[1]}"):
+            reader.read(put(tmp_path, f"t{at}", "t.jsonl", [["Dogs"]], False), {}, label_names=names)
+    (tmp_path / "empty.txt").write_text("Cats\nDogs\n\nFish\n")
+    with pytest.warns(DataWarning, match="line 3"):
+        assert len(read_label_names(tmp_path / "empty.txt")) == 4
+
+
+# ---------------------------------------------------------------- ties at a cut-off are told unasked
+
+
+def bfloat16(scores: np.ndarray) -> np.ndarray:
+    return (scores.astype(np.float32).view(np.uint32) & 0xFFFF0000).view(np.float32)
+
+
+LOGITS = np.random.default_rng(3).normal(6.0, 1.0, (80, 12)).astype(np.float32)
+SIGMOID = 1 / (1 + np.exp(-LOGITS))
+TIED = {
+    "float16": SIGMOID.astype(np.float16).astype(np.float32),
+    "bfloat16": bfloat16(SIGMOID),
+    "1 decimal": np.round(np.random.default_rng(4).random((80, 12)), 1).astype(np.float32),
+    "2 decimals": np.round(np.random.default_rng(4).random((80, 12)) / 3, 2).astype(np.float32),
+    "reach 1": 1 / (1 + np.exp(-6 * LOGITS)),
+    "whole numbers": np.random.default_rng(5).integers(0, 4, (80, 12)).astype(np.float32),
+}
+
+
+def over_orders(Y: np.ndarray, scores: np.ndarray, k: int) -> tuple[float, float, float, int]:
+    """P@k over all orders of equal scores, row by row: mean, least, most, and the rows in which it differs."""
+    mean = least = most = decided = 0
+    for relevant, row in zip(Y, scores, strict=True):
+        cut = sorted(row, reverse=True)[k - 1]
+        sure, tied = relevant[row > cut].sum(), relevant[row == cut]
+        places, hits = k - (row > cut).sum(), tied.sum()
+        low, high = max(0, places - (tied.size - hits)), min(places, hits)
+        mean, least, most = mean + sure + places * hits / tied.size, least + sure + low, most + sure + high
+        decided += low < high
+    return mean / k / len(Y), least / k / len(Y), most / k / len(Y), decided
+
+
+@pytest.mark.parametrize("cause", TIED)
+def test_ties_at_a_cut_off_are_told(cause):
+    Y = (np.random.default_rng(1).random((80, 12)) < 0.3).astype(np.float32)
+    top = xc.TopK.from_scores(TIED[cause], 12)
+    orders = {k: over_orders(Y, TIED[cause], k) for k in (1, 3)}
+    k = max(orders, key=lambda k: (orders[k][3], -k))
+    mean, least, most, decided = orders[k]
+    value = xc.metrics.precision(Y, top, k)[0]
+    tellers = (
+        lambda: xc.evaluate(Y, top, (1, 3), metrics=["P"]),
+        lambda: xc.evaluate(Y, {"m": top}, (1, 3), metrics=["P"], interval=0.9),
+        lambda: xc.compare(Y, {"m": top, "n": xc.TopK.from_scores(LOGITS, 12)}, ["P"], (1, 3)),
+    )
+    for tell in tellers:
+        with pytest.warns(DataWarning) as told:
+            tell()
+        assert len(told) == 1
+        said = str(told[0].message)
+        numbers = [
+            f"{decided} of 80",
+            f"{value:.6f}",
+            f"{mean:.6f}",
+            f"{value - mean:+.6f}",
+            f"{least:.6f}",
+            f"{most:.6f}",
+            cause,
+        ]
+        assert all(number in said for number in numbers), (said, numbers)
+
+
+def test_what_is_no_tie_and_what_cannot_show_one_is_not_told():
+    rng = np.random.default_rng(0)
+    Y, scores = (rng.random((300, 12)) < 0.3).astype(np.float32), rng.random((300, 12)).astype(np.float32)
+    few = scores.copy()
+    few[:2, :2] = few[:2, :].max(axis=1, keepdims=True)  # two rows of 300
+    ends = xc.TopK.from_scores(np.where(scores > 0.5, 1.0, scores), 3)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for top in (xc.TopK.from_scores(scores, 12), xc.TopK.from_scores(few, 12), xc.TopK.from_scores(scores, 3)):
+            xc.evaluate(Y, top, (1, 3), metrics=["P"])
+    assert told == []
+    with pytest.warns(DataWarning, match="last two of the 3 stored scores") as told:
+        xc.evaluate(Y, ends, 3, metrics=["P"])
+    n = int((np.sort(np.where(scores > 0.5, 1.0, scores), axis=1)[:, [-2, -3]] == 1).all(axis=1).sum())
+    assert f"in {n} of 300" in str(told[0].message)
+
+
+# ---------------------------------------------------------------- files of a folder, and what is not what it is taken for
+
+FILES = {
+    "lists": ("b.json", "[[[1, 0.5]], [[0, 0.9], [1, 0.2]]]"), "dictionary": ("b.json", '{"0": {"1": 0.5}, "1": {"0": 0.9}}'),
+    "csv": ("b.tsv", "row\tlabel\tscore\n0\t1\t0.5\n1\t0\t0.9\n"), "wide": ("b.tsv", "id\t0\t1\nx\t0.1\t0.5\ny\t0.9\t0.2\n"),
+    "jsonl": ("b.jsonl", '{"labels": [1]}\n{"labels": [0]}\n'), "trec": ("b.txt", "0 Q0 1 1 0.5 t\n1 Q0 0 1 0.9 t\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("taken", FILES)
+def test_a_folder_of_predictions_of_any_format(tmp_path, taken, beside):
+    name, text = FILES[taken]
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / name).write_text(text)
+    if beside:
+        xc.TopK.from_ids([[1], [1]], n_labels=2).save(tmp_path / "p" / "a.npz")
+    np.save(tmp_path / "t.npy", np.array([[0, 1], [1, 0]]))
+    found = reader.read(tmp_path / "t.npy", [tmp_path / "p"])
+    values = {model: xc.metrics.precision(found.truth, top, 1)[0] for model, top in found.tops.items()}
+    assert values == ({"a": 0.5} if beside else {}) | {"b": 1.0}
+    assert f"{name} as {taken}" in found.lines[0]
+    assert reader.read(tmp_path / "t.npy", [tmp_path / "p" / name]).lines[0].endswith(f"{name} as {taken}")
+
+
+@pytest.mark.parametrize("tags", ["AB", "ABA", "AABB"])
+def test_two_runs_in_one_file_are_refused(tmp_path, tags):
+    (tmp_path / "p.run").write_text("".join(f"{row} Q0 1 1 0.5 {tag}\n" for row, tag in enumerate(tags)))
+    with pytest.raises(XCError, match="two runs, 'A' and 'B'"):
+        xc.formats.read_predictions(tmp_path / "p.run", n_labels=3)
+
+
+@pytest.mark.parametrize("most", [1.00001, 1.00002, 1.0001])
+def test_a_probability_that_is_printed_a_little_above_1_is_1(tmp_path, most):
+    for file in ("p.fasttext", "p.csv", "p.npy"):
+        rows = [[(0, most), (1, 0.25)], [(1, 1.0), (0, 0.5)]]
+        if file == "p.npy":
+            np.save(tmp_path / file, [[most, 0.25], [0.5, 1.0]])
+        else:
+            (fasttext if file == "p.fasttext" else long(","))(tmp_path / file, rows, True)
+        with pytest.warns(DataWarning, match="taken for 1"):
+            top = xc.formats.read_predictions(tmp_path / file, n_labels=2, n_rows=2)
+        assert top.scores.tolist() == [[1.0, 0.25], [1.0, 0.5]]
+    with pytest.warns(DataWarning, match="taken for 1"):
+        top = xc.TopK.from_pairs(rows, n_labels=2)
+    assert xc.evaluate([[0], [0]], top, 2, metrics=["ECE"])["value"][0] == (2 * 0.5 + 0.25 + 0.5) / 4
+    over = xc.TopK.from_pairs([[(0, 1.01)]], n_labels=2)
+    assert over.scores[0, 0] == np.float32(1.01)
+
+
+@pytest.mark.parametrize("file", ["y.npy", "y.npz", "y.txt"])
+def test_a_truth_of_fractions_is_named(tmp_path, file):
+    scores = np.random.default_rng(0).random((20, 6)).astype(np.float32)
+    if file == "y.npy":
+        np.save(tmp_path / file, scores)
+    elif file == "y.npz":
+        save_npz(tmp_path / file, csr_matrix(scores))
+    else:
+        xc.formats.write_features(tmp_path / file, csr_matrix(scores), "xc")
+    with pytest.warns(DataWarning, match="exchanged"):
+        xc.formats.read_truth(tmp_path / file)
+    with pytest.warns(DataWarning, match="exchanged"):
+        xc.evaluate(scores, xc.TopK.from_scores((scores > 0.5).astype(np.float32), 5), metrics=["P"])
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+cmd|' /C calc'!A0", "@SUM(1)", "-2+3"])
+def test_no_csv_file_has_a_name_that_a_spreadsheet_runs(tmp_path, name, capsys):
+    (tmp_path / "n.txt").write_text(f"{name}\nb\n")
+    files = (
+        put(tmp_path, "t", "t.jsonl", [[name], ["b"]], False),
+        put(tmp_path, "p", "t.jsonl", scored(["b"], ["b"]), True),
+    )
+    assert (
+        main(["evaluate", *map(str, files), "--labels", str(tmp_path / "n.txt"), "--per-label", "--csv", "-k", "1"])
+        == 0
+    )
+    cells = [row[1] for row in csv.reader(capsys.readouterr().out.splitlines())]
+    assert sorted(cells) == sorted(["name", f"'{name}", "b"])
+    page.Page(None, tmp_path).write("csv/gaps.csv", pd.DataFrame({"left": [name], "value": [-1.5]}))
+    assert (tmp_path / "csv" / "gaps.csv").read_text().splitlines()[1] in (f"'{name},-1.5", f'"\'{name}",-1.5')
+
+
+def test_signs_do_not_cry_wolf_where_each_row_has_one_label():
+    """Below chance any other reading is above it; one prediction a row is not held to five popular labels."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        labels = rng.integers(0, 10, 600)
+        Y = np.eye(10)[labels]
+        wrong = (labels + rng.integers(1, 10, 600)) % 10  # never right
+        guess = np.where(rng.random(600) < 0.5, labels, wrong)
+        for ids in (wrong, guess):
+            top = xc.TopK.from_ids(np.column_stack([ids, *[np.full(600, -1)] * 4]), [[1.0] * 5] * 600, n_labels=10)
+            kinds = {one.kind for one in xc.diagnose.check(Y, top)}
+            assert not kinds & {"exchanged", "rows moved", "labels renumbered"}, seed
+            assert "below popularity" not in kinds or ids is wrong
