@@ -1,5 +1,7 @@
 """What an editor knows of the public names: `make lint` checks these types with mypy, and nothing of it is run."""
 
+# mypy: warn-unused-ignores
+
 from typing import assert_type
 
 import numpy as np
@@ -33,3 +35,9 @@ def the_rest(scores: np.ndarray, hits: np.ndarray, counts: np.ndarray) -> None:
     assert_type(xc.models.load("model"), Model)
     assert_type(xc.claims("jain16"), Claims)
     assert_type(xc.report(scores, "predictions.npz"), xc.Report)
+    assert_type(xc.metrics.aurc(scores, xc.TopK.from_scores(scores, 5)), float)
+
+
+def a_slip_is_an_error() -> None:
+    xc.metrics.precison  # type: ignore[attr-defined]  # noqa: B018
+    xc.evaluat  # type: ignore[attr-defined]  # noqa: B018

@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from xcrepro.tools.reports.report import Report, report
 
 
-def __getattr__(name: str):
-    if name not in WHERE:
-        raise AttributeError(f"module 'xcrepro' has no attribute {name!r}")
-    module = importlib.import_module(WHERE[name])
-    value = getattr(module, name, module)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str):
+        if name not in WHERE:
+            raise AttributeError(f"module 'xcrepro' has no attribute {name!r}")
+        module = importlib.import_module(WHERE[name])
+        value = getattr(module, name, module)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

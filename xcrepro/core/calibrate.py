@@ -46,6 +46,31 @@ from xcrepro.core.predictions import TopK, check_pair
 from xcrepro.core.tensors import labels_as_matrix
 from xcrepro.core.truth import as_truth
 
+__all__ = [
+    "METHODS",
+    "Beta",
+    "Calibrator",
+    "HistogramBinning",
+    "Isotonic",
+    "Platt",
+    "Temperature",
+    "VennAbers",
+    "cross_fit",
+    "cross_fit_top",
+    "fit_top",
+    "fold_edges",
+    "load",
+    "margin",
+    "method_of",
+    "min_max",
+    "transform",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _FORMAT = "xcrepro calibrator 2"
 _BEFORE = "xcrepro calibrator 1"  # without a digest
 _EDGE = np.finfo(np.float64).eps  # scores are kept this far from 0 and 1 where their logarithm is taken

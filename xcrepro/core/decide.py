@@ -46,6 +46,33 @@ from xcrepro.core.matrices import checked_matrix, row_of
 from xcrepro.core.predictions import TopK, as_float, check_pair, empty_places
 from xcrepro.core.truth import Truth, as_truth
 
+if TYPE_CHECKING:
+    from xcrepro.core.one_pass import OnePass as OnePass
+
+__all__ = [
+    "MIXED",
+    "UPDATES",
+    "Constrained",
+    "OnePass",
+    "Randomised",
+    "bounded_random",
+    "expected_coverage",
+    "expected_precision",
+    "expected_utility",
+    "for_precision",
+    "greedy_coverage",
+    "marginals",
+    "maximise",
+    "randomised",
+    "top_k",
+    "weighted",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 UPDATES = {"probability": kernel.PROBABILITY, "gain": kernel.GAIN}
 """What :func:`greedy_coverage` takes from a chosen label's f."""
 

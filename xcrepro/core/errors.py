@@ -9,6 +9,19 @@ from __future__ import annotations
 import os
 import re
 
+__all__ = [
+    "ArgumentError",
+    "DataError",
+    "DataMissing",
+    "DataWarning",
+    "XCError",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _LONGEST = 1000
 """Characters of a file, or of an argument, that a message shows at most."""
 

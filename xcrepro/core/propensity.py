@@ -30,6 +30,21 @@ from xcrepro.core.truth import as_truth
 if TYPE_CHECKING:
     import pandas as pd
 
+__all__ = [
+    "Fit",
+    "HierarchyEstimate",
+    "ancestors",
+    "drop_labels",
+    "estimate_from_hierarchy",
+    "fit",
+    "inverse",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _A_RANGE = (1e-3, 20.0)
 _B_RANGE = (1e-6, 1e6)  # of B + 1, or of B where a label was never seen
 _STARTS = [(A, B) for A in (0.2, 0.55, 1.0, 2.0) for B in (0.1, 1.5, 20.0)]

@@ -45,7 +45,7 @@ def paths(data, tmp_path):
 @pytest.fixture(scope="session")
 def client():
     pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
-    from xcrepro.tools.scale import engines
+    from xcrepro.tools.scale import evaluation
 
-    with engines.connected(workers=2) as found:
+    with evaluation._connected(None, 2) as found:
         yield found

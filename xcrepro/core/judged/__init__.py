@@ -58,6 +58,30 @@ if TYPE_CHECKING:
 
     from xcrepro.core.data.dataset import Dataset
 
+__all__ = [
+    "Judged",
+    "JudgedWarning",
+    "Verdicts",
+    "agreement",
+    "bounds",
+    "by_bin",
+    "compare",
+    "estimate",
+    "estimated",
+    "levels_of",
+    "lines_of",
+    "next_rows",
+    "sample",
+    "sheet",
+    "texts_of",
+    "verdicts",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 METRICS = ("P",)
 """What is estimated unasked: verdicts on predictions are enough for it."""
 WORDS = 12

@@ -30,6 +30,33 @@ if TYPE_CHECKING:
     from xcrepro.core.predictions import TopK
     from xcrepro.tools.formats.index import Index
 
+__all__ = [
+    "FORMATS",
+    "KINDS",
+    "Format",
+    "by_ending",
+    "contents",
+    "detect",
+    "get",
+    "head_of",
+    "model_files",
+    "model_name",
+    "read_dataset",
+    "read_features",
+    "read_predictions",
+    "read_truth",
+    "table",
+    "write_dataset",
+    "write_features",
+    "write_predictions",
+    "write_truth",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 KINDS = ("truth", "predictions", "features", "dataset")
 """What a file may hold; a dataset is features and labels in one."""
 _HEAD_BYTES = 1 << 16

@@ -22,7 +22,7 @@ from xcrepro.repro.drawing import tables
 from xcrepro.tools import diagnose
 from xcrepro.tools.reports import compute, grid, html
 from xcrepro.tools.reports.report import FILE, FORMAT, Report
-from xcrepro.tools.scale import fold
+from xcrepro.tools.scale import evaluation
 from xcrepro.tools.scale import state as state_of
 
 LOOKED_AT = 8
@@ -98,7 +98,7 @@ def alignment(blocks) -> list[str]:
 
     A kind of finding is said once, with the message of the first block that has it and how many have.
     """
-    found, sources = {}, fold.sources(blocks, True, False)
+    found, sources = {}, evaluation.sources(blocks, True, False)
     chosen = {round(at) for at in np.linspace(0, len(sources) - 1, min(LOOKED_AT, len(sources))).tolist()}
     for at in sorted(chosen):
         try:

@@ -14,8 +14,7 @@
 """
 
 from xcrepro.tools.scale.blocks import block_paths, read_block, write_block
-from xcrepro.tools.scale.fold import BlocksFailed
-from xcrepro.tools.scale.metrics import evaluate, state
+from xcrepro.tools.scale.evaluation import BlocksFailed, evaluate, state
 from xcrepro.tools.scale.writing import predict_blocks, write_blocks
 
 __all__ = [
