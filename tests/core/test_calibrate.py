@@ -16,7 +16,6 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 import xcrepro as xc
-from benchmarks import cross_fit as benchmark
 from tests.refused import refused
 from xcrepro.core import calibrate
 from xcrepro.core.calibrate import Beta, HistogramBinning, Isotonic, Platt, Temperature, VennAbers
@@ -724,19 +723,6 @@ def test_isotonic_takes_the_calibration_error_down_fivefold():
     assert after < before / 5
 
 
-def test_the_benchmark_compares_like_with_like():
-    rows = benchmark.compare(60, repeats=0)
-    assert [row["who"] for row in rows] == ["xcrepro, 2 threads", "xcrepro, 1 thread", "scikit-learn, 10 fits"]
-    assert rows[0]["ratio"] == 1.0
-    assert all(row["seconds"] > 0 for row in rows)
-    scores, hits = benchmark.make_pairs(60)
-    assert (np.diff(scores, axis=1) <= 0).all()
-    expected = calibrate.cross_fit(scores, hits)
-    for wrong in (expected + 2e-9, expected * np.nan):
-        with pytest.raises(RuntimeError, match="disagree"):
-            benchmark.agree("somebody", wrong, expected)
-
-
 # ---------------------------------------------------------------------------------------------- files
 
 
@@ -796,17 +782,6 @@ def test_bad_files_are_refused(tmp_path):
         calibrate.load(path)
     with pytest.raises(FileNotFoundError):
         calibrate.load(tmp_path / "none.json")
-
-
-def test_files_of_before_have_no_digest(tmp_path):
-    path = tmp_path / "platt.json"
-    fitted = Platt().fit(*sample(50))
-    fitted.save(path)
-    content = json.loads(path.read_text()) | {"format": "xcrepro calibrator 1"}
-    del content["sha256"]
-    path.write_text(json.dumps(content))
-    with pytest.warns(UserWarning, match="digests"):
-        assert calibrate.load(path).predict([0.5]) == fitted.predict([0.5])
 
 
 @EACH

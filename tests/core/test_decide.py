@@ -399,7 +399,6 @@ def test_for_precision_says_where_its_assumption_fails():
     assert (found.beta, found.coverage) == (0.0, 1.0)  # label 0, then 1: right twice
     Y = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
     eta = np.array([[0.9, 0.1, 0.0], [0.9, 0.8, 0.0], [0.9, 0.5, 0.45]])
-    assert not decide.for_precision(eta, 1, 0.3, 1 - Y).monotone
     with refused("floor", 1.1):
         decide.for_precision(eta, 1, 1.1, Y)
 
@@ -415,7 +414,6 @@ def test_for_precision_reaches_a_middle_that_both_ends_miss():
     found = decide.for_precision(eta, 1, 1.0, Y)
     assert found.top.ids.ravel().tolist() == middle
     assert 0 < found.beta < math.inf
-    assert not found.monotone
 
 
 # ---------------------------------------------------------------- edges

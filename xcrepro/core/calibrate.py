@@ -28,7 +28,6 @@ import copy
 import json
 import os
 import threading
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -72,7 +71,6 @@ def __dir__() -> list[str]:
 
 
 _FORMAT = "xcrepro calibrator 2"
-_BEFORE = "xcrepro calibrator 1"  # without a digest
 _EDGE = np.finfo(np.float64).eps  # scores are kept this far from 0 and 1 where their logarithm is taken
 
 
@@ -675,11 +673,6 @@ def load(path: str | os.PathLike) -> Calibrator:
     DataError
         For anything else, and for a file whose content is not what was saved.
 
-    Warns
-    -----
-    UserWarning
-        Of a file that was saved before calibrators had digests, so that nobody can say whether it is what was saved.
-
     Examples
     --------
     >>> import tempfile, pathlib
@@ -693,9 +686,9 @@ def load(path: str | os.PathLike) -> Calibrator:
     classes = {kind.__name__: kind for kind in METHODS.values()}
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-        if about["format"] not in (_FORMAT, _BEFORE) or about["calibrator"] not in classes:
+        if about["format"] != _FORMAT or about["calibrator"] not in classes:
             raise ValueError(f"format {about['format']!r}, calibrator {about['calibrator']!r}")
-        if about["format"] == _FORMAT and about["sha256"] != seal(about):
+        if about["sha256"] != seal(about):
             raise ValueError("another content than was saved")
         calibrator = classes[about["calibrator"]](**about["parameters"])
         for name in calibrator._learned:
@@ -708,9 +701,6 @@ def load(path: str | os.PathLike) -> Calibrator:
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         found = f"no whole calibrator ({error!r})"
         raise DataError(path, found, "what Calibrator.save wrote", do="Fit it again") from error
-    if about["format"] == _BEFORE:
-        said = "was saved before calibrators had digests, so damage would not be seen: fit it again and save it"
-        warnings.warn(f"{path} {said}", stacklevel=2)
     return calibrator
 
 

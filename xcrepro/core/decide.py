@@ -310,12 +310,6 @@ class Constrained:
     coverage: float
     path: np.ndarray
 
-    @property
-    def monotone(self) -> bool:
-        """Did precision never fall, and coverage never rise, from one tried beta to the next larger one?"""
-        _, precision, coverage = self.path.T
-        return bool((np.diff(precision) >= -1e-12).all() and (np.diff(coverage) <= 1e-12).all())
-
 
 def for_precision(
     probabilities, k: int, floor: float, Y=None, *, tolerance: float = 0.01, order=None, passes: int = 1
@@ -324,9 +318,8 @@ def for_precision(
 
     Looks for the smallest beta of :func:`greedy_coverage` that keeps the floor, by bisection. It takes for granted that
     precision rises with beta and coverage falls. This holds nearly always, and no theorem says so (in the paper's table 3
-    P@1 on WikiLSHTC-325K is highest at beta = 0.5). So every try is kept in ``path``, the result's ``monotone`` says
-    whether the tries agree, and of all tries that keep the floor the one of largest coverage is returned, ties to the
-    smaller beta. The floor holds in any case.
+    P@1 on WikiLSHTC-325K is highest at beta = 0.5). So every try is kept in ``path``, and of all tries that keep the floor
+    the one of largest coverage is returned, ties to the smaller beta. The floor holds in any case.
 
     Parameters
     ----------

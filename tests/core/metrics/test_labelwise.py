@@ -9,15 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import xcrepro as xc
-from benchmarks import labelwise as benchmark
-from benchmarks.metrics import make_case
 from tests import naive
 from tests.naive import as_matrices, small_rankings
 from tests.refused import refused
 from xcrepro.core.data.registry import BINS
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import labelwise
-from xcrepro.core.metrics.ranking import values
 
 KS = (1, 2, 3, 5)
 m = xc.metrics
@@ -351,23 +348,3 @@ def test_napkinxc_agrees_on_coverage_and_macro_f1(real_data):
     np.testing.assert_allclose(m.coverage(Y, top, ks, over="test"), theirs.coverage_at_k(Y, top.to_pairs(), 5))
     assert Y.getnnz(axis=0)[-1] > 0  # so the largest id met is L - 1
     np.testing.assert_allclose(m.macro_f1(Y, top, ks), theirs.macro_f1_measure_at_k(Y, top.to_pairs(), zero_division=0))
-
-
-# ---------------------------------------------------------------- the benchmark
-
-
-def test_the_benchmark_runs_and_refuses_other_values(monkeypatch):
-    monkeypatch.setattr(benchmark, "PEERS", (benchmark.scikit_learn, benchmark.napkinxc))
-    rows = benchmark.run(quick=True)
-    assert {tuple(row) for row in rows} == {("job", "who", "seconds", "ratio", "note")}
-    assert rows[0]["ratio"] == 1.0
-    assert all(row["seconds"] > 0 for row in rows)
-    case = make_case(150, 300, 20, dense=False, seed=3)
-    top = xc.TopK.from_scores(case.scores, 5)
-    right = values(benchmark.METRICS, case.truth, top)
-    assert right["coverage"].tolist() == m.coverage(case.truth, top).tolist()
-    wrong = {name: values + 0.01 for name, values in right.items()}
-    for peer in benchmark.PEERS:
-        assert peer(case, top, right, 0.5, 1)[0]["ratio"] > 0
-        with pytest.raises(RuntimeError, match="disagree"):
-            peer(case, top, wrong, 0.5, 1)

@@ -474,7 +474,7 @@ def check_target(folder: str | os.PathLike, digest: str = "", force: bool = Fals
 
 
 def _written_into(folder: Path, digests: Mapping[str, str] | None) -> str:
-    """The first file of a report's folder that is not as the report wrote it; reports of old versions have no digests."""
+    """The first file of a report's folder that is not as the report wrote it."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in Path(name).parts)  # a system's, an editor's
