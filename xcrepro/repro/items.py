@@ -171,7 +171,8 @@ class Item:
         for one in data:
             for part in one.values() if isinstance(one, Mapping) else [one]:
                 if isinstance(part, str):
-                    self.origins.append(part)
+                    own = "" if self.official else importlib.import_module(BESIDE).of_others(part, data)
+                    self.origins.append(own or part)
                 else:
                     self.origins.append(part.origin)
                     self.reads.append(part.name)

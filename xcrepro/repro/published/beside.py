@@ -242,6 +242,16 @@ def why_apart(ds: Dataset, documents: Iterable[str]) -> list[str]:
     return other + [version for one in dict.fromkeys(documents) if (version := other_version(entry, one))]
 
 
+def of_others(words: str, data: Sequence) -> str:
+    """``"as printed in jain16, table 3"`` with the word that it is of other data, if none of ``data`` is printed there."""
+    named = re.search(r"\bas printed (?:in (\w+)|on the repository's page)", words)
+    document = (named[1] or "xcrepo") if named else ""
+    entries = [_entry(one) for one in data if hasattr(one, "entry")]
+    if not entries or document not in {id.partition(":")[0] for id in record.sources()}:
+        return ""
+    return "" if any(one and len(lines(one.name, [document])) for one in entries) else f"of other data, {words}"
+
+
 def why_none(ds: Dataset, sources: Sequence[str]) -> str:
     """Why nothing that is printed meets a run: of its dataset nothing is, or of methods or numbers that the run has not."""
     title, entry = ds.title.partition(", ")[0], _entry(ds)
