@@ -310,6 +310,7 @@ class Item:
         ``TypedFault``, and `xcrepro accept` writes numbers that moved into the text. Of a reader's own run the line says that
         the text describes the committed one, and the numbers that moved are listed under the first screen.
         """
+        record.note_peak()
         notebook = notebooks.read(self.entry.notebook)
         if not self.official:
             moved = "" if self.wishes.own else typed.moved(notebook, self.namespace)
