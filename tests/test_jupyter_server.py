@@ -367,7 +367,7 @@ OTHER = {
     "seed": 1,
     "points": 4000,
     "k": 2,
-    "draws": 30,
+    "draws": 40,
     "metric": "R",
     "since": 2015,
     "model": "DiSMEC",

@@ -136,10 +136,10 @@ def test_split_files(tmp_path):
     with refused("split", 2, match="0 to 1.*trSplit"):
         mine(folder, split=2)
     put(folder, {"tiny_tstSplit.txt": "4 2\n6 1\n"})
-    with damaged("Tiny_data.txt", match="5 rows, .*tiny_trSplit"):
+    with damaged("tiny_tstSplit.txt", match="row number 6 in column 1, .*at most 5, the rows of Tiny_data"):
         mine(folder)
     put(folder, {"tiny_tstSplit.txt": "4 2\n1 1\n"})
-    with pytest.raises(DataError, match="repeat rows"):
+    with damaged("tiny_tstSplit.txt", match="row number 1 in column 1, which tiny_trSplit.txt has as well"):
         mine(folder)
 
 

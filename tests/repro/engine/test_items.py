@@ -89,6 +89,11 @@ def test_order_and_selection(listed):
     assert manifest.with_needs(entries, ["demo/two"]) == ["demo/zero", "demo/two"]
     with refused("items", "'demo/on'", match="'demo/one'"):
         manifest.find(entries, ["demo/on"])
+    listed.add("figure_of_everything")
+    with refused(
+        "items", "'demo/fig'", match="'demo/figure_of_everything'"
+    ):  # what begins so, before what looks like it
+        manifest.find(manifest.load(), ["demo/fig"])
 
 
 def test_the_official_run_is_the_notebooks_own(listed, capsys):

@@ -59,7 +59,11 @@ def values_of(made: recorded.Record, part: str) -> list[list[str]]:
     return [[value for value, _ in row.values()] for row in made.tables[part]]
 
 
-cells = st.one_of(st.floats().map(repr), st.integers().map(str), st.text(st.characters(exclude_categories=["C"])))
+cells = st.one_of(
+    st.floats().map(repr),
+    st.integers().map(str),
+    st.text(st.characters(exclude_categories=["C"], exclude_characters="<")),
+)
 
 
 @given(st.lists(st.lists(st.tuples(cells, cells), min_size=2, max_size=2), min_size=1, max_size=4))
@@ -91,6 +95,45 @@ def test_a_file_of_another_form_is_refused(tmp_path, old, new, line, words):
     path.write_text(text.replace(old, new))
     with damaged(path, line, match=words):
         recorded.read(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "column", "value", "words"),
+    [
+        ("results", "P@1", "199.76", "P@1 of PLT in table 'results' is 199.76, .* 0 to 100"),
+        ("results", "P@1", "-5", "from 0 to 100"),
+        ("results", "P@1", "nan", "is nan"),
+        ("results", "P@1", "1e400", "is 1e400"),
+        ("results", "P@1", "many", "is many"),
+        ("changes", "P@1", "-101", "from -100 to 100"),
+        ("results", "model", "<script>alert(1)</script>", "markup, '<script>"),
+        ("results", "<img src=x>", "1", "markup"),
+        ("results", "P@1", "100", ""),
+        ("results", "NLL@1", "199.76", ""),
+        ("results", "PSP@1 (unnormalised)", "120", ""),  # which has no such range
+        ("changes", "P@1", "-5", ""),
+        ("evidence", "value", "-0.05", ""),
+        ("results", "note", "a < b", ""),
+    ],
+)
+def test_what_no_run_can_come_to_is_neither_written_nor_read(tmp_path, part, column, value, words):
+    """A wide table, and the same number in a long one."""
+    path, wide = tmp_path / "made.csv", {"model": ("PLT", ""), column: (value, "")}
+    metric, _, k = column.partition("@")
+    long = {"model": ("PLT", ""), "metric": (metric, ""), "k": (k[:1], ""), "value": (value, "")}
+    for table in [wide, long] if "@" in column and "(" not in column else [wide]:
+        made = record({part: [table]})
+        if not words:
+            recorded.write(path, made)
+            assert recorded.read(path) == made
+            continue
+        path.unlink(missing_ok=True)
+        with damaged(path, match=words):
+            recorded.write(path, made)
+        assert not path.exists()
+        path.write_text(recorded._text(made), encoding="utf-8")
+        with damaged(path, match=words):
+            recorded.read(path)
 
 
 def test_a_frame_has_numbers_where_all_are():

@@ -337,6 +337,35 @@ def test_a_run_that_fails_leaves_no_stamp(accepted, monkeypatch, tmp_path):
     assert outcomes(runner.run("demo/train", dry=True)) == {"train": "would run"}
 
 
+@pytest.mark.parametrize(
+    ("room", "last", "steps"),
+    [
+        (5.0, None, "begin begin end end"),  # two of the usual 1 GB
+        (1.5, None, "begin end begin end"),
+        (0.1, None, "begin end begin end"),  # one by itself runs whatever it takes
+        (5.0, 3_000_000, "begin end begin end"),  # each took 3 GB the last time
+    ],
+)
+def test_no_more_start_than_memory_allows(project, in_process, monkeypatch, room, last, steps):
+    for name in ("one", "two"):
+        project.add(name, "x = 1")
+        if last:
+            notes = project.root / f"build/notebooks/demo/{name}.notes"
+            notes.parent.mkdir(parents=True, exist_ok=True)
+            notes.write_text(f'["peak", "{last}"]\n')
+    monkeypatch.setattr(runner, "room", lambda: room)
+    monkeypatch.setattr(runner, "start_here", processes.start_here)  # of this machine, as far as the runner knows
+    monkeypatch.setattr(processes.threads, "count", lambda: 2)
+    seen = []
+    for word, method in (("begin", "_begin"), ("end", "_end")):
+        own = getattr(runner._Scheduler, method)
+        monkeypatch.setattr(
+            runner._Scheduler, method, lambda self, one, own=own, word=word: (seen.append(word), own(self, one))[1]
+        )
+    assert runner.run().ok
+    assert " ".join(seen) == steps
+
+
 def test_what_others_need_is_the_outcome_and_not_the_code(accepted, in_process):
     """A word in the code of what an item needs reruns that alone; other parameters of it rerun both."""
     path = accepted.root / "notebooks/demo/train.ipynb"

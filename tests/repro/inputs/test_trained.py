@@ -280,6 +280,33 @@ def test_a_damaged_cache_never_stops_a_run(data, prototype, capsys):
         assert path.parent.name != "model" or "anew" in said, f"{turn} {path}"
 
 
+@pytest.mark.parametrize("harm", ["none", "cut"])
+def test_stopped_predictions_go_on_with_the_next_stretch(data, monkeypatch, harm):
+    """Of 30 rows by 8 the third stretch is stopped; the second run predicts what is missing, to the same bits as at once."""
+    X, Y = data
+    want = PLT(max_leaf=2).fit(X, Y).predict(X, 4)
+    monkeypatch.setattr(trained, "STRETCH", 8 * Y.shape[1])
+    predict, asked = PLT.predict, []
+
+    def stopped(self, X, k):
+        asked.append(X.shape[0])
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return predict(self, X, k)
+
+    monkeypatch.setattr(PLT, "predict", stopped)
+    job = trained.training(PLT(max_leaf=2), X, Y)
+    with pytest.raises(KeyboardInterrupt):
+        job.predictions(X, 4)
+    first = next(job.folder.glob("*.parts/0-8.npz"))
+    if harm == "cut":
+        first.write_bytes(first.read_bytes()[:50])
+    top = trained.training(PLT(max_leaf=2), X, Y).predictions(X, 4)
+    assert asked == [8, 8, 8, *([8] if harm == "cut" else []), 8, 6]
+    assert same_bits(top, want)
+    assert not [*job.folder.glob("*.parts")]
+
+
 def test_a_killed_training_of_trees_goes_on_and_leaves_no_trees(data, monkeypatch, capsys):
     X, Y = data
     prototype = PLT(trees=3, max_leaf=2, max_iter=2)

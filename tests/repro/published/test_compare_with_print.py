@@ -177,6 +177,22 @@ def test_a_notebook_shows_them_or_says_what_is_printed(root, monkeypatch, capsys
     assert "64.0" in out
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "others"),
+    [
+        ("tib", "as printed in jain16, table 3", True),
+        ("bibtex", "as printed in jain16, table 2", True),  # which has it only in a figure
+        ("bibtex", "P as printed on the repository's page", False),
+        ("eurlex-4k", "as printed in jain16, table 3", False),
+        ("eurlex-4k", "as printed by the documents", False),
+        ("eurlex-4k", "as printed in the five documents", False),
+    ],
+)
+def test_print_of_other_data_is_called_so(name, words, others):
+    assert compare_with_print.of_others(words, [run_on(name), words]) == (f"of other data, {words}" if others else "")
+    assert compare_with_print.of_others(words, [words]) == ""
+
+
 def test_a_stand_in_is_beside_what_it_stands_for_by_both_names():
     """reeval's SVM is a linear one-vs-rest, as DiSMEC is; an SVM of the reader's own goes before it."""
     ours = TABLE.assign(model="DiSMEC", metric="P", k=[1, 3, 5, 7])

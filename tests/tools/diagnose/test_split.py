@@ -116,3 +116,17 @@ def test_evaluate_says_what_it_sees(tmp_path, monkeypatch, capsys):
     assert (
         main(["evaluate", *given, "--from", "lists", "--metrics", "binned macro-F1"]) == 0
     )  # not asked for by its name
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [("P@1", "counts 0"), ("nDCG@1", "counts 0"), ("ECE@1", "no prediction"), ("macro-P@1", "no prediction")],
+)
+def test_a_row_without_labels_counts_0_only_in_means_over_rows(metric, words):
+    """By hand: the first row of two has a hit, the second no label; ECE is larger for it, and not smaller."""
+    Y, top = np.array([[1, 0], [0, 0]]), xc.TopK.from_scores(np.array([[0.9, 0.1], [0.8, 0.2]]), 1)
+    (line,) = xc.diagnose.counted(Y, top, 1, metric)
+    assert words in line
+    with_it, without = (xc.evaluate(Y[rows], top.rows(rows), metrics=[metric])["value"][0] for rows in ([0, 1], [0]))
+    assert f"{metric} = {without:.6f}" in line
+    assert (with_it == without / 2) or words == "no prediction"

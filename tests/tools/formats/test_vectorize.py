@@ -105,6 +105,7 @@ def test_own_test_file_ids_as_labels_and_other_keys(tmp_path, points):
         ('{"title": "a", "labels": [4]}', "among names"),
         ('{"title": "a", "labels": ["\\ud800"]}', "half of"),
         ("[]", r"'\[\]', .*JSON object"),
+        ('{"uid": " doc  0", "title": "a", "labels": []}', "the id 'doc 0' a second time, after line 1"),
     ],
 )
 def test_faults_are_named_with_their_line(tmp_path, points, line, message):
@@ -113,6 +114,18 @@ def test_faults_are_named_with_their_line(tmp_path, points, line, message):
     with damaged(source, line=2, match=message):
         vectorize(source, tmp_path / "out", min_df=1)
     assert not (tmp_path / "out").exists()
+
+
+def test_blanks_in_names_follow_one_rule(tmp_path, points):
+    """Those at the ends are no part of a name, and several inside are one: of labels and of ids."""
+    points[0]["labels"], points[1]["labels"] = [" sea  law", "sea law "], ["sea\tlaw"]
+    points[1]["uid"] = "  doc   1 "
+    vectorize(write(tmp_path / "raw.jsonl", points), tmp_path / "out", min_df=1, seed=0)
+    names = (tmp_path / "out" / "label_names.txt").read_text().splitlines()
+    assert [name for name in names if "law" in name] == ["sea law"]
+    ids = [*(tmp_path / "out" / "train_ids.txt").read_text().splitlines()]
+    ids += (tmp_path / "out" / "test_ids.txt").read_text().splitlines()
+    assert sorted(ids) == sorted(f"doc {row}" for row in range(40))
 
 
 def test_arguments_are_named(tmp_path, points):

@@ -132,6 +132,25 @@ def test_an_estimate_grows_by_the_measured_power_and_counts_a_training_once():
     ]
 
 
+def test_what_runs_at_once_adds_up_and_long_training_offers_another_way(monkeypatch):
+    monkeypatch.setattr(reproduce.threads, "count", lambda: 4)
+    monkeypatch.setattr(processes, "room", lambda: 8.0)
+    steps = reproduce.plan(["eurlex-4k"])
+    gb = sorted(map(reproduce.memory, steps), reverse=True)
+    costs = [row for row in reproduce.read_costs(ROOT / reproduce.COSTS) if row["dataset"] == "eurlex-4k"]
+    assert gb[0] == pytest.approx(1.4 * max(row["gb"] for row in costs))
+    for jobs, at_once in ((1, 1), (None, 4), (9, 4)):
+        told = reproduce.ahead("eurlex-4k", steps, jobs)
+        assert f"{sum(gb[:at_once]):.1f} GB of memory for the {at_once} largest" in told
+        assert ("fewer at once" in told) == (sum(gb[:at_once]) > 8)
+        assert "saved predictions" not in told
+        assert "times as small" not in told
+    told = reproduce.ahead("amazon-670k", reproduce.plan(["amazon-670k"]))
+    assert told.index("-p predictions PATH") < told.index("an estimate")
+    assert " days" in told
+    assert "times as small, so it may be several times as much" in told
+
+
 def test_costs_are_kept_and_damage_is_named(tmp_path):
     path = tmp_path / "costs.csv"
     assert reproduce.read_costs(path) == []

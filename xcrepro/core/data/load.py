@@ -556,6 +556,8 @@ def _points(files: dict[str, Path], role: str) -> Split:
 
 
 def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
+    import numpy as np
+
     from xcrepro.core.data import read, splits
 
     try:
@@ -563,11 +565,14 @@ def _read_columns(files: dict[str, Path], split: int) -> tuple[Split, Split]:
     except ArgumentError as error:
         raise ArgumentError("split", error.rule, split, error.do) from None
     X, Y = read.read_xc(files["data"])
-    try:
-        return splits.apply_split(X, Y, train, test)
-    except ArgumentError as error:
-        names = f"{files['train_rows'].name} and {files['test_rows'].name}"
-        raise DataError(files["data"], f"{X.shape[0]:,} rows", f"rows to fit {names}: {error}") from None
+    for role, rows in (("train_rows", train), ("test_rows", test)):
+        if (beyond := rows[rows >= X.shape[0]]).size:
+            expected = f"at most {X.shape[0]:,}, the rows of {files['data'].name}"
+            raise DataError(files[role], f"row number {beyond[0] + 1:,} in column {split + 1}", expected)
+    if (both := np.intersect1d(train, test)).size:
+        found = f"row number {both[0] + 1:,} in column {split + 1}, which {files['train_rows'].name} has as well"
+        raise DataError(files["test_rows"], found, "each row in one of the two", do="Are both files of the same data?")
+    return splits.apply_split(X, Y, train, test)
 
 
 def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:

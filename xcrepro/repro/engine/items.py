@@ -172,7 +172,8 @@ class Item:
         for one in data:
             for part in one.values() if isinstance(one, Mapping) else [one]:
                 if isinstance(part, str):
-                    self.origins.append(part)
+                    own = "" if self.official else importlib.import_module(BESIDE).of_others(part, data)
+                    self.origins.append(own or part)
                 else:
                     self.origins.append(part.origin)
                     self.reads.append(part.name)
@@ -310,6 +311,7 @@ class Item:
         ``TypedFault``, and `xcrepro accept` writes numbers that moved into the text. Of a reader's own run the line says that
         the text describes the committed one, and the numbers that moved are listed under the first screen.
         """
+        run_log.note_peak()
         notebook = notebooks.read(self.entry.notebook)
         if not self.official:
             moved = "" if self.wishes.own else prose_numbers.moved(notebook, self.namespace)

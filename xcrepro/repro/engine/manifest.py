@@ -177,7 +177,8 @@ def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | N
     for word in words:
         matches = [name for name in entries if name == word or name.startswith(word.rstrip("/") + "/")]
         if not matches:
-            hint = did_you_mean(word, list(entries), 1) or "`xcrepro list` shows them"
+            longer = [name for name in entries if name.startswith(word)]
+            hint = did_you_mean(word, longer or list(entries), 1) or "`xcrepro list` shows them"
             raise ArgumentError("items", "must be ids or paper names of the manifest", repr(word), hint)
         found += matches
     return [name for name in entries if name in found]

@@ -44,6 +44,12 @@ class Job:
     fingerprint: dict | None = None
     keeps: Path | None = None
     variables: dict = dataclasses.field(default_factory=dict)
+    gb: float = 0.0
+
+    @property
+    def memory(self) -> float:
+        """How many GB it is going to take: as told, else what its last run took, else :data:`USUAL`."""
+        return self.gb or peak_of(self.executed) or USUAL
 
     @property
     def id(self) -> str:
@@ -59,6 +65,29 @@ class Job:
     def needs(self) -> tuple[str, ...]:
         """What must have run before it; a reader's own run trains what it lacks itself, on its own data."""
         return tuple(self.entry.needs) if self.official else ()
+
+
+USUAL = 1.0
+"""GB of a notebook of which nothing is known; most of the committed ones take less."""
+
+
+def peak_of(executed: Path) -> float:
+    """How many GB a run that left this executed notebook took at most; 0 where none did or said so."""
+    try:
+        return max(map(int, run_log.read(executed.with_suffix(".notes")).get("peak", ["0"]))) / 1e6
+    except (OSError, DataError, ValueError):
+        return 0.0
+
+
+def room() -> float:
+    """How many GB this machine, or the container that this is in, has for notebooks."""
+    import psutil
+
+    free = psutil.virtual_memory().available / 1e9
+    with contextlib.suppress(OSError, ValueError):  # "max": no limit of its own
+        most, used = (int(Path("/sys/fs/cgroup", name).read_text()) for name in ("memory.max", "memory.current"))
+        free = min(free, (most - used) / 1e9)
+    return free
 
 
 def start_here(arguments: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen:

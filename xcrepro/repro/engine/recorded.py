@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import importlib
 import io
 import json
 import math
@@ -54,9 +55,7 @@ class Record:
 
 def note(part: str, table: pd.DataFrame) -> None:
     """Add a table to the file that ``$XCREPRO_TABLES`` names: what a run that is recorded came to; and note its memory."""
-    import resource  # of Unix systems alone
-
-    run_log.note("peak", str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+    run_log.note_peak()
     with open(os.environ[_ASKED], "a", encoding="utf-8") as file:
         file.write(json.dumps([part, *tables.exact(table)]) + "\n")
 
@@ -160,7 +159,9 @@ def own_data(dataset: object, root: Path | None = None) -> Path | None:
 
 
 def write(path: Path, record: Record) -> None:
-    """Write the file of a record, whole or not at all."""
+    """Write the file of a record, whole or not at all; one that no run can come to is refused."""
+    if fault := impossible(run_log):
+        raise DataError(path, fault, "what a run can come to", do="Nothing was written")
     with paths.atomic_path(path) as temporary:
         temporary.write_text(_text(record), encoding="utf-8", newline="\n")
 
@@ -208,7 +209,28 @@ def parsed(content: bytes, path: str | Path) -> Record:
     for part, rows in found.items():
         if odd := [number for number, row in enumerate(rows, 1) if list(row) != list(rows[0])]:
             raise DataError(path, f"other columns in row {odd[0]} of table {part!r}", ", ".join(rows[0]))
-    return Record(provenance, found)
+    run_log = Record(provenance, found)
+    if fault := impossible(run_log):
+        raise DataError(path, fault, "what a run can come to")
+    return run_log
+
+
+_MARKUP = re.compile(r"<[A-Za-z/!?]")
+
+
+def impossible(record: Record) -> str:
+    """What of a record no run can come to, in words; empty where it is sound: a number out of its metric's range, markup."""
+    texts = [*record.provenance.values(), *record.tables]
+    texts += [
+        text
+        for table in record.tables.values()
+        for row in table
+        for name, cell in row.items()
+        for text in (name, *cell)
+    ]
+    if markup := next(filter(_MARKUP.search, texts), ""):
+        return f"markup, {markup[:60]!r}"
+    return importlib.import_module("xcrepro.repro.published.compare_with_print").impossible(record.tables)
 
 
 def compare(now: Record, committed: Record) -> str:

@@ -19,6 +19,15 @@ def note(kind: str, text: str) -> None:
             file.write(json.dumps([kind, text]) + "\n")
 
 
+def note_peak() -> None:
+    """Note the most memory that this process has had, in kB, where the system says it."""
+    try:
+        import resource  # of Unix systems alone
+    except ImportError:
+        return
+    note("peak", str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+
+
 def read(path: Path) -> dict[str, list[str]]:
     """The notes of a run."""
     found: dict[str, dict[str, None]] = {}

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import itertools
 import json
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from xcrepro.repro.engine.processes import (
     let_go,
     papermill,
     places,
+    room,
 )
 
 if TYPE_CHECKING:
@@ -252,6 +254,9 @@ class _Scheduler:
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
         ahead = manifest.seconds_ahead({name: job.entry for name, job in plan.items()})
         self.waiting = sorted(plan, key=lambda name: -ahead[name])
+        self.room = room() if start is start_here else math.inf  # a cluster's workers have their own
+        self.taken: dict[str, float] = {}
+        """What runs -> the GB that it is going to take."""
         self.digests: dict[str, str] = {}
         self.typed: dict[str, list[str]] = {}
         """Item -> the numbers that accepting it puts into its text."""
@@ -294,10 +299,14 @@ class _Scheduler:
                     self._record(Result(name, "not run", f"it needs {bad[0].id}, which {_past(bad[0].outcome)}"))
                 elif not all(done):
                     continue
+                elif self.taken and sum(self.taken.values()) + job.memory > self.room:
+                    continue  # it waits for one that runs; one by itself runs whatever it takes
                 self.waiting.remove(name)
                 moved = True
                 with self._failing(job):
+                    memory = job.memory  # its own last run's, which starting it removes
                     if not bad and (child := self._begin(job)):
+                        self.taken[name] = memory
                         return child
         return None
 
@@ -324,6 +333,7 @@ class _Scheduler:
 
     def _end(self, child: Child) -> None:
         job, name = child.job, child.job.id
+        self.taken.pop(name)
         fault, notes = child.fault(), child.notes()
         _settle(job, child.executed, notes.get("output", []), notes.get("apart", []))
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])

@@ -30,11 +30,14 @@ from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.models import base
 from xcrepro.models.base import Model
+from xcrepro.models.progress import Progress
 from xcrepro.repro.engine import closure, run_log
 from xcrepro.repro.inputs import stored
 
 _LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 _ABOUT = "training.json"
+STRETCH = 2_000_000_000
+"""Rows times labels that are predicted between two looks at the clock: about a minute of a label tree's search."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,13 +88,38 @@ class Training:
                     _set_aside(path, error, "predicted", writable)
             model = self._model(writable)
             start = time.perf_counter()
-            top = model.predict(features, k)
+            top = self._predicted(model, features, path, k) if writable else model.predict(features, k)
             seconds = time.perf_counter() - start
             if writable:
                 with _kept_if_possible():
                     top.save(path)
                     self._note({"predicted points": len(top), "predict seconds": seconds})
+                    shutil.rmtree(_parts(path), ignore_errors=True)
             return top
+
+    def _predicted(self, model: Model, features, path: Path, k: int) -> TopK:
+        """The predictions of many rows and labels stretch by stretch, each kept: a stopped run goes on with the next."""
+        n, size = features.shape[0], max(1, STRETCH // self.truth.n_labels)
+        if n <= size:
+            return model.predict(features, k)
+        found: list[TopK] = []
+        progress = Progress(n, f"{type(model).__name__}, predicting {n:,} points")
+        for first in range(0, n, size):
+            part = _parts(path) / f"{first}-{size}.npz"
+            try:
+                top = TopK.load(part) if part.is_file() else None
+            except (OSError, DataError) as error:
+                top = _set_aside(part, error, "predicted", True)
+            if top is None:
+                top = model.predict(features[first : first + size], k)
+                with _kept_if_possible():
+                    part.parent.mkdir(exist_ok=True)
+                    top.save(part)
+            found.append(top)
+            progress.add(len(top))
+        return TopK(
+            *(np.concatenate([getattr(one, name) for one in found]) for name in ("ids", "scores")), top.n_labels
+        )
 
     def about(self) -> dict:
         """What was trained, on what, and in how many seconds, as it was noted then.
@@ -227,6 +255,11 @@ def _locked(folder: Path) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+def _parts(path: Path) -> Path:
+    """Where the stretches of predictions are kept until all are there."""
+    return path.with_suffix(".parts")
 
 
 @contextlib.contextmanager

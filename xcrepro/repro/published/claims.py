@@ -237,8 +237,9 @@ class Claims:
             sample), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does not hold`` and
             ``cannot tell`` of real datasets (samples of one dataset are one), ``rests`` (:data:`RESTS`) and
             ``verdict``. By data: ``"holds on 3 of 4, cannot tell on 1"``; ``"holds on TIB"`` if there is one; ``"holds,
-            shown on TIB"`` if one is enough. Else ``"holds in print"``, ``"holds by calculation"``, ``"holds in
-            simulation"`` or ``"cannot be tested here"``. ``"no real data"`` where only synthetic evidence is there,
+            shown on TIB"`` if one is enough. Else ``"holds in print"``, ``"holds by calculation"`` (and behind it, where real
+            data say otherwise, ``"; does not hold on 2 of 2"``), ``"holds in simulation"`` or ``"cannot be tested here"``.
+            ``"no real data"`` where only synthetic evidence is there,
             ``"no evidence"`` where none is, ``"see its cell"`` if no one comparison shows the claim.
 
         Raises
@@ -611,11 +612,18 @@ def _verdict(claim, real: dict[str, str], judged: str, synthetic: bool) -> str:
             return "no real data"
         return "no evidence" if claim.metric else "see its cell"
     if claim.rests != "data":
-        return f"{judged} {_WHERE[claim.rests]}"
+        said = f"{judged} {_WHERE[claim.rests]}"
+        aside = claim.rests in ("print", "proof") and not set(real.values()) <= {judged}
+        return f"{said}; {_counted(real)}" if aside else said  # data that say something else are not passed over
     if claim.needs:
         shown = [name for name, word in real.items() if word == "holds"]
         if shown or "cannot tell" in real.values():
             return f"holds, shown on {', '.join(shown)}" if shown else "cannot tell"
+    return _counted(real)
+
+
+def _counted(real: dict[str, str]) -> str:
+    """On how many datasets a claim comes out in each way."""
     count = {word: list(real.values()).count(word) for word in _WORDS}
     first, *rest = (word for word in _WORDS if count[word])
     if len(real) == 1:

@@ -8,6 +8,7 @@ finds the printed number of the same method, state, metric and k, and :func:`row
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import re
@@ -72,23 +73,58 @@ def cells(item: str, tables_: Mapping[str, Sequence[Mapping[str, tuple[str, str]
 
     A table is a list of rows, column -> (value, standard deviation over splits or empty), as they are recorded.
     """
+    for part, who, line, (metric, at, own), (value, sd), half in _numbers(tables_):
+        if not math.isnan(number := _number(value)):
+            own = own or line.get("state", ("", ""))[0]
+            about = (item, part, line[who][0], _STATES.get(own, own), metric, at or line.get("k", ("", ""))[0])
+            yield Cell(*about, number, _number(sd), half)
+
+
+def _numbers(tables_: Mapping[str, Sequence[Mapping[str, tuple[str, str]]]]) -> Iterator[tuple]:
+    """Of each cell with a metric of a model: part, column of the model, row, metric, cell, and half of its interval."""
     for part, table in tables_.items():
         who = next((name for name in ("model", "rule", "method") if table and name in table[0]), None)
         for line in table if who and part != "evidence" else ():
-            k, state = (line.get(name, ("", ""))[0] for name in ("k", "state"))
             if {"metric", "k", "value"} <= line.keys():
                 low, high = (_number(line.get(name, ("", ""))[0]) for name in ("low", "high"))
                 named = [(line["metric"][0], line["value"], (high - low) / 2)]
             else:
                 named = [(name, cell, math.nan) for name, cell in line.items() if name != who]
-            for name, (value, sd), half in named:
-                if (found := _metric(name)) and not math.isnan(number := _number(value)):
-                    metric, at, own = found
-                    own = own or state
-                    about = (item, part, line[who][0], _STATES.get(own, own), metric, at or k)
-                    yield Cell(*about, number, _number(sd), half)
+            for name, cell, half in named:
+                if found := _metric(name):
+                    yield part, who, line, found, cell, half
 
 
+DIFFERENCES = ("changes", "differences", "ends")
+"""Recorded tables whose numbers are differences of a metric."""
+
+
+def impossible(tables_: Mapping[str, Sequence[Mapping[str, tuple[str, str]]]]) -> str:
+    """The first number of a model in recorded tables that no metric can have, in words; empty where there is none."""
+    for part, who, line, (metric, at, _), (value, _), _ in _numbers(tables_):
+        number, least = _number(value), -100 if part in DIFFERENCES else 0
+        share = metric in _fractions()
+        if not math.isfinite(number) or (share and not least - _ROUNDED <= number <= 100 + _ROUNDED):
+            called = f"{metric}@{at or line.get('k', ('', ''))[0]}".rstrip("@")
+            return f"{called} of {line[who][0]} in table {part!r} is {value}, and has to be " + (
+                f"from {least} to 100" if share else "a number"
+            )
+    return ""
+
+
+_ROUNDED = 1e-3
+"""How far six significant digits may leave 100."""
+
+
+@functools.cache
+def _fractions() -> frozenset[str]:
+    """The names in print of metrics that are shares, in percent there."""
+    codes = registry.codes()
+    named = {codes.get(registry.plain(name)) for name, one in registry.METRICS.items() if one.unit == "fraction"}
+    return frozenset(filter(None, named))
+
+
+@functools.cache
 def _metric(column: str) -> tuple[str, str, str] | None:
     """The name under which documents print what a column has, its k, and the state."""
     if not (match := _COLUMN.fullmatch(column.replace("Cov", "coverage"))):
@@ -240,6 +276,16 @@ def why_apart(ds: Dataset, documents: Iterable[str]) -> list[str]:
         return []
     other = [] if ds.comparable else [f"These are not the data that are printed ({'; '.join(ds.notes)})"]
     return other + [version for one in dict.fromkeys(documents) if (version := other_version(entry, one))]
+
+
+def of_others(words: str, data: Sequence) -> str:
+    """``"as printed in jain16, table 3"`` with the word that it is of other data, if none of ``data`` is printed there."""
+    named = re.search(r"\bas printed (?:in (\w+)|on the repository's page)", words)
+    document = (named[1] or "xcrepo") if named else ""
+    entries = [_entry(one) for one in data if hasattr(one, "entry")]
+    if not entries or document not in {id.partition(":")[0] for id in printed_tables.sources()}:
+        return ""
+    return "" if any(one and len(lines(one.name, [document])) for one in entries) else f"of other data, {words}"
 
 
 def why_none(ds: Dataset, sources: Sequence[str]) -> str:

@@ -59,7 +59,7 @@ def _datasets():
 
     entries = [registry.get(name) for name in registry.names()]
     rows = [(one.name, one.printed_name, one.n_labels, one.n_test) for one in entries]
-    return pd.DataFrame(rows, columns=["name", "printed as", "labels", "test points"])
+    return pd.DataFrame(rows, columns=["name", "printed as", "labels", "test points"]).convert_dtypes()
 
 
 def _make_filter(arguments) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcrepro.core.accumulators.block import KS
-from xcrepro.core.metrics import state
+from xcrepro.core.metrics import METRICS, state
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
 
@@ -66,10 +66,13 @@ def counted(Y, top: TopK, ks, metric: str = "P@1", inverse_propensity=None, labe
             f"{int(short.sum()):,} of {n:,} rows have fewer than {k} predictions; an empty place counts as a miss{whole}"
         )
     if bare.any():
+        counts = (
+            "counts 0" if METRICS[metric.partition("@")[0]].averages == "rows" else "has no prediction that is right"
+        )
         most = "most of them, " if bare.mean() > MOST else ""
         do = "; --judged-only (judged_only=) leaves such rows out" if most else ""
         lines.append(
-            f"{int(bare.sum()):,} of {n:,} rows, {most}have no relevant label; each counts 0 in a mean over rows"
+            f"{int(bare.sum()):,} of {n:,} rows, {most}have no relevant label; each {counts}"
             f"{over(~bare, 'other {:,}')}{do}".replace("rows, have", "rows have")
         )
     return lines

@@ -163,7 +163,7 @@ def _read(
     by: str | None = None,
     group: str | None = None,
 ) -> _Points:
-    points = _Points([], [], [], [], [], [])
+    points, seen = _Points([], [], [], [], [], []), dict[str, int]()
     for line, record in json_lines(path):
         keys = text_keys if text_keys is not None else [key for key in TEXT_KEYS if key in record]
         texts = [
@@ -182,7 +182,13 @@ def _read(
         points.texts.append(" ".join(texts))
         points.labels.append([_label(path, line, label) for label in labels])
         own = next((record[key] for key in _ID_KEYS if isinstance(record.get(key), (str, int))), line)
-        points.ids.append(check_text(path, line, re.sub(r"\s+", " ", str(own))))
+        name = check_text(path, line, _one_blank(str(own)))
+        if (first := seen.setdefault(name, line)) != line:
+            do = "Give each point an id of its own, or leave the ids out"
+            raise DataError(
+                path, f"the id {shown(name)} a second time, after line {first}", "each once", line=line, do=do
+            )
+        points.ids.append(name)
         points.places.append((os.fspath(path), line))
         if by is not None:
             points.times.append(_time(path, line, record.get(by), by, points.times[:1]))
@@ -218,7 +224,12 @@ def _label(path: str | os.PathLike, line: int, label: object) -> str | int:
     is_id = type(label) is int and 0 <= label < MAX_COLUMNS
     if not is_id and not (isinstance(label, str) and label.strip()):
         raise DataError(path, f"the label {shown(label)}", "a name, or an id from 0", line=line)
-    return label if is_id else check_text(path, line, re.sub(r"\s+", " ", label))
+    return label if is_id else check_text(path, line, _one_blank(label))
+
+
+def _one_blank(text: str) -> str:
+    """A name on one line: blanks at its ends are none of it, and several inside are one."""
+    return " ".join(text.split())
 
 
 def _split(source, points: _Points, shares: dict[str, float], seed: int) -> dict[str, _Points]:

@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xcrepro.core import paths
+from xcrepro.core import paths, threads
 from xcrepro.core.arguments import whole_number
 from xcrepro.core.data import load, registry
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
@@ -39,6 +39,10 @@ COSTS = "data/recorded/costs.csv"
 COST_COLUMNS = ("dataset", "points", "labels", "item", "training", "seconds", "gb")
 SHOWN = ("method", "metric", "printed", "ours", "difference", "test points", "split", "training", "chance", "by")
 """Columns of the page."""
+MARGIN = 1.4
+"""By how much a notebook's memory may be above what was measured of it: on another machine it was."""
+LONG = 2 * 3600
+"""Seconds of training from which on saved predictions are offered first."""
 _TABLE_OF = "Benchmark table of "
 _OTHERS = re.compile(r"(?:_gb|_hr|test_ms_per_instance|_mb|_min)$")  # sizes and times
 
@@ -266,17 +270,17 @@ def beside(
     found: Mapping[str, Sequence[of_print.Cell]],
     spread: Mapping[str, float],
     points: int,
-    asked: Collection[str],
+    asked: Collection[str] | None = None,
 ) -> tuple[list[dict], dict[tuple[str, str], int]]:
-    """A table's printed numbers of a dataset beside ours, of the notebooks ``asked`` for; and (method, why) -> how many are not
-    to be had."""
+    """A table's printed numbers of a dataset beside ours, of the notebooks ``asked`` for, by default all of its ``items``; and
+    (method, why) -> how many are not to be had."""
     document = id.partition(":")[0]
     order = [
         *(item for item in items if item in found),
         *(one for one in found if one.startswith(f"{document}/") and one not in items),
     ]
     rows, missing, every = [], {}, [cell for one in found.values() for cell in one]
-    waiting = [item for item in items if item not in asked]
+    waiting = [item for item in items if asked is not None and item not in asked]
     ours = itertools.chain.from_iterable(found[item] for item in order)
     for line, k, cell in of_print.matched(of_print.lines(dataset, [id]), ours):
         if cell is None:
@@ -342,7 +346,7 @@ def run(words: Sequence[str], *, dry=False, force=False, jobs=None, keep=False, 
         whole_number("jobs", jobs, 1)
     by = {name: [*some] for name, some in itertools.groupby(steps, lambda step: step.dataset)}
     for name, some in by.items():
-        print(ahead(name, some), flush=True)
+        print(ahead(name, some, jobs), flush=True)
     if dry:
         return True
     missing = {name: why for name in by if (why := _fetched(name))}
@@ -367,7 +371,7 @@ def _all_run(root: Path, steps: Sequence[Step], force: bool, jobs) -> list[Done]
     for one in done:
         try:
             one.of = one.step.recording()
-            one.jobs = recording.jobs(one.of, force)
+            one.jobs = [dataclasses.replace(job, gb=memory(one.step)) for job in recording.jobs(one.of, force)]
         except XCError as error:
             one.why = str(error)
     with runner.alone(root):
@@ -400,22 +404,41 @@ def _earlier(name: str, now: Sequence[Done]) -> list[Done]:
     return found
 
 
-def ahead(name: str, steps: Sequence[Step]) -> str:
-    """What a dataset will take: its archive, the notebooks, time and memory."""
+def memory(step: Step) -> float:
+    """How many GB a notebook is going to take on a dataset, by what was measured and :data:`MARGIN`; 0 where nobody knows."""
+    entry = registry.get(step.dataset)
+    if not (entry.n_train and entry.n_labels):
+        return 0.0
+    costs = read_costs(paths.committed(COSTS))
+    return MARGIN * estimate(costs, [step.entry.id], entry.n_train, entry.n_labels)[1]
+
+
+def ahead(name: str, steps: Sequence[Step], jobs: int | None = None) -> str:
+    """What a dataset will take: its archive, the notebooks, time and memory; where training takes long, how to do without."""
     entry, items = registry.get(name), [step.entry.id for step in steps]
     where = "is proprietary" if entry.proprietary else "is on this machine" if load.at_hand(name) else "will be fetched"
     told = [f"{entry.printed_name}: {where}; {len(steps)} notebooks"]
     if entry.n_train and entry.n_labels:
         costs = read_costs(paths.committed(COSTS))
-        seconds, gb, left = estimate(costs, items, entry.n_train, entry.n_labels)
-        size = f"{entry.n_train:,} points and {entry.n_labels:,} labels"
-        what = (
-            f"{clock(seconds)}, and {gb:.1f} GB of memory for one notebook"
-            if len(left) < len(items)
-            else "nobody knows"
-        )
-        rest = f"; {len(left)} of the notebooks were never measured" if left else ""
-        told.append(f"  an estimate, from runs on two cores, for {size}: {what}{rest}")
+        size = entry.n_train * entry.n_labels
+        seconds, _, left = estimate(costs, items, entry.n_train, entry.n_labels)
+        each = sorted(map(memory, steps), reverse=True)[: max(1, min(jobs or threads.count(), threads.count()))]
+        most, free = sum(each), processes.room()
+        what = f"{clock(seconds)}, and {most:.1f} GB of memory for the {len(each)} largest notebooks, which run at once"
+        what += f", or fewer at once, because {free:.1f} GB are free here" * (most > free)
+        what = what if len(left) < len(items) else "nobody knows"
+        rest = f"; of {len(left)} of the notebooks nothing was measured" if left else ""
+        known = {row["points"] * row["labels"] for row in costs if row["item"] in items}
+        times = min((max(size / one, one / size) for one in known), default=1.0)
+        far = f". The data measured are {times:,.0f} times as small, so it may be several times as much" * (times > 3)
+        taker = next((step.entry.id for step in steps if "predictions" in step.entry.official()), "")
+        if seconds > LONG and taker:
+            told.append(
+                f"  saved predictions of a model need no training, and take minutes to an hour for each notebook: "
+                f"xcrepro run {taker} -p dataset {name} -p predictions PATH"
+            )
+        shape = f"{entry.n_train:,} points and {entry.n_labels:,} labels"
+        told.append(f"  an estimate, from runs on two cores, for {shape}: {what}{rest}{far}")
     return "\n".join([*told, *(f"  {step.entry.id}  {', '.join(step.sources)}".rstrip() for step in steps)])
 
 
@@ -534,7 +557,7 @@ def measured(one: Done) -> list[dict]:
     for job in one.jobs:
         notes = _notes(job)
         spent = notebooks.read(job.executed)["metadata"].get("papermill", {}).get("duration") or 0.0
-        gb = round(max(map(int, notes.get("peak", ["0"]))) / 1e6, 2)
+        gb = round(processes.peak_of(job.executed), 2)
         used: dict[str, tuple[float, bool]] = {}
         for folder, model, seconds, fresh in map(json.loads, notes.get("training", [])):
             name = f"{model.partition('(')[0]} {folder.rpartition('-')[2][:8]}"
