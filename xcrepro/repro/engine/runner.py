@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import math
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -254,7 +253,7 @@ class _Scheduler:
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
         ahead = manifest.seconds_ahead({name: job.entry for name, job in plan.items()})
         self.waiting = sorted(plan, key=lambda name: -ahead[name])
-        self.room = room() if start is start_here else math.inf  # a cluster's workers have their own
+        self.room = room()
         self.taken: dict[str, float] = {}
         """What runs -> the GB that it is going to take."""
         self.digests: dict[str, str] = {}
