@@ -24,7 +24,7 @@ RATES = (0.015, 0.2, 0.4, 0.6)
 WHOLE = 0.03  # of the rows that lose all labels
 ROWS = (20, 50, 100, 200, 400)
 ERRORS = (0.05, 0.2)
-AGREE = (0.8, 0.85, 0.9, 0.95, 0.98)
+AGREE = (0.8, 0.85, 0.9, 0.95, 0.98, 0.995, 1.0)
 """Of how many predicted pairs a cheap judge says what is true."""
 _PICKED = "most observed labels"
 

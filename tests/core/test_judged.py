@@ -21,6 +21,7 @@ from tests.refused import refused
 from xcrepro.__main__ import main
 from xcrepro.core.data.read import read_sparse
 from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.judged import strata
 
 j = xc.judged
 METRICS = ("P", "R", "nDCG", "nDCG (ideal k)", "AP", "abandonment", "coverage")
@@ -528,16 +529,62 @@ def test_a_proxy_is_a_second_predictor_of_least_squares(seed, n, levels):
         cuts = [(observed > 0) | (proxy >= (2 * level + 1) / (2 * levels)) for level in range(levels)]
         F = np.array([[value(observed, row), np.mean([value(cut, row) for cut in cuts])] for row in range(60)])
         y = np.array([value(complete, row) for row in rows])
-        design = np.column_stack([np.ones(n), F[rows]])
-        if np.linalg.matrix_rank(design - design.mean(axis=0), 1e-7) < 2:
+        F = F if n - 1 >= strata.ENOUGH else F[:, 1:]  # of few rows the proxy alone
+        design, p = np.column_stack([np.ones(n), F[rows]]), F.shape[1]
+        if np.linalg.matrix_rank(design - design.mean(axis=0), 1e-7) < p or (abs(y - F[rows, -1]) <= 1e-12).all():
             continue
         beta = np.linalg.lstsq(design, y, rcond=None)[0]
         rest = y - design @ beta
         assert line.value == pytest.approx(np.array([1.0, *F.mean(axis=0)]) @ beta, abs=1e-8)
-        wrong = abs(y - F[rows, 1]) > 1e-12
+        wrong = abs(y - F[rows, -1]) > 1e-12
         more = 2 * (rest[wrong] ** 2).mean() if wrong.any() else 2 * (rest**2).mean()
-        error = ((rest**2).sum() + more) / (n - 3) / n * (1 - n / 60)
+        error = ((rest**2).sum() + more) / (n - 1 - p) / n * (1 - n / 60)
         assert line.stderr == pytest.approx(np.sqrt(error), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("shares", "n", "wrong"),
+    [
+        ((0.85, 0.05, 0.05, 0.05), 24, None),
+        ((0.85, 0.05, 0.05, 0.05), 32, 0.1),
+        ((0.97, 0.01, 0.01, 0.01), 24, None),
+        ((0.97, 0.01, 0.01, 0.01), 24, 0.1),
+        ((0.97, 0.01, 0.01, 0.01), 32, 0.02),  # of which the stratum of most rows often shows no error
+        ((0.97, 0.01, 0.01, 0.01), 48, 0.02),
+        ((0.25, 0.25, 0.25, 0.25), 48, 0.1),
+    ],
+)
+def test_intervals_of_unequal_strata_hold(shares, n, wrong):
+    """P@5 of rows of which a third of the labels are missing; ``wrong``: of the pairs that a cheap judge calls otherwise."""
+    rng = np.random.default_rng([n, len(shares), int(100 * (wrong or 0))])
+    right = rng.random((1500, 5)) < rng.beta(1, 1.5, 1500)[:, None]
+    seen = right & (rng.random(right.shape) < 0.7)
+    said_right = seen | (right ^ (rng.random(right.shape) < (wrong or 0)))
+    sizes = np.round(1500 * np.array(shares)).astype(int)
+    of, y = rng.permutation(np.repeat(np.arange(sizes.size), sizes)), right.mean(axis=1)
+    F = np.column_stack([seen.mean(axis=1), said_right.mean(axis=1)])[:, : 1 if wrong is None else 2]
+    held = 0
+    for _ in range(300):
+        rows = strata.in_turn(rng.permutation(1500), of)[:n]
+        _, _, low, high, _ = strata.regressed(F.mean(axis=0), F[rows], y[rows], sizes, of[rows])
+        held += low <= y.mean() <= high
+    assert held >= 0.92 * 300, held / 300
+
+
+def test_a_proxy_that_is_never_wrong_widens_nothing():
+    rng = np.random.default_rng(4)
+    right = rng.random((800, 5)) < 0.4
+    seen = right & (rng.random(right.shape) < 0.8)
+    F, y, of = np.column_stack([seen.mean(axis=1), right.mean(axis=1)]), right.mean(axis=1), np.zeros(800, int)
+    for n in (20, 60, 200, 500):
+        width = {}
+        for p in (1, 2):
+            rows = np.random.default_rng(n).permutation(800)[:n]
+            *_, low, high, _ = strata.regressed(F.mean(axis=0)[:p], F[rows, :p], y[rows], np.array([800]), of[rows])
+            assert low <= y.mean() <= high
+            width[p] = high - low
+        assert width[2] <= width[1]
+    assert width[2] < 0.5 * width[1]
 
 
 def test_intervals_with_a_proxy_hold_whatever_it_says():
@@ -673,8 +720,8 @@ def test_estimates_by_strata_hold_and_without_saying_so_they_do_not():
     held, values = 0, {"said": [], "not said": []}
     for seed in range(60):
         verdicts = said(complete, j.sample(600, 80, seed, of))
-        for name, strata in (("said", of), ("not said", None)):
-            line = j.estimate(observed * 0, top, verdicts, 3, method="judged only", strata=strata).iloc[0]
+        for name, told in (("said", of), ("not said", None)):
+            line = j.estimate(observed * 0, top, verdicts, 3, method="judged only", strata=told).iloc[0]
             values[name].append(line["value"])
             held += name == "said" and line["low"] <= true <= line["high"]
     assert held >= 52

@@ -464,7 +464,8 @@ def test_thresholds_at_the_edges():
     # a threshold that was chosen on other rows may be above, or below, all scores of these
     for scores in ([[-2.0, -3.0]], [[0.9, 0.2]], [[9.0, -2.0]]):
         top = xc.TopK.from_ids([[0, 1]], scores, n_labels=2)
-        for none, all_ in ((9.5, -4), ([9.5, 10], [-4, -5])):
+        above = np.nextafter(np.float32(1), np.float32(2)) if scores[0][0] == 0.9 else 9.5
+        for none, all_ in ((above, -4), (np.inf, -np.inf), ([9.5, 10], [-4, -5])):
             assert top.above(none).ids.tolist() == [[-1, -1]]
             assert top.above(all_).ids.tolist() == [[0, 1]]
     assert xc.TopK.from_scores([[-3.0, -2.0]], 2).above(0.0).ids.tolist() == [[-1, -1]]
@@ -487,6 +488,8 @@ def test_a_threshold_cuts_a_stream_as_it_cuts_the_whole():
         ([[0.9, 0.2]], [0.1, 0.2], "an array of shape (2,)"),
         ([[0.9, 0.2]], "0.5", "'0.5'"),
         ([[0.9, 0.2]], None, "None"),
+        ([[1.0, 0.0]], 1.5, "1.5"),
+        ([[0.9, 0.2]], 50, "50"),
     ],
 )
 def test_thresholds_that_mean_nothing_are_refused(scores, threshold, got):

@@ -123,7 +123,8 @@ class TopK:
         ----------
         threshold : float or array_like of float, shape (L,)
             One for all labels, or one for each. Compared as float32, as scores are stored. One that no score reaches keeps
-            nothing, one that all reach keeps all: a threshold chosen on other rows may be either for these.
+            nothing, one that all reach keeps all: a threshold chosen on other rows may be either for these. Of scores from 0
+            to 1 it may be just above 1, or infinite, to keep nothing.
 
         Returns
         -------
@@ -133,7 +134,7 @@ class TopK:
         Raises
         ------
         ArgumentError
-            For NaN, and another number of thresholds than L.
+            For NaN, another number of thresholds than L, and a single one above 1, such as 1.5, of scores from 0 to 1.
 
         Examples
         --------
@@ -730,6 +731,11 @@ def _thresholds(threshold, top: TopK) -> np.ndarray:
     each = np.atleast_1d(given).astype(np.float64)
     if np.isnan(each).any():
         raise ArgumentError("threshold", "must not be NaN", f"NaN for label {np.argmax(np.isnan(each))}")
+    if given.shape == () and np.nextafter(np.float32(1), np.float32(2)) < each[0] < np.inf:
+        scores = top.scores[top.ids >= 0]
+        if scores.size and scores.min() >= 0 and scores.max() <= 1:
+            do = "a percentage is divided by 100; np.inf keeps nothing"
+            raise ArgumentError("threshold", "must be at most 1 where all scores are from 0 to 1", threshold, do)
     with np.errstate(over="ignore"):  # as everywhere, what float32 cannot hold is infinite
         return each.astype(np.float32)
 

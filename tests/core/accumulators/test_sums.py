@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refused import refused
 from xcrepro.core.accumulators.sums import Adder, ExactSums, ratio
 from xcrepro.core.kernels import exact as kernel
 
@@ -29,6 +30,22 @@ def test_any_numbers_are_added_without_rounding(values):
     sums = ExactSums((1,))
     sums.add_rows(np.array(half)[:, None])
     assert sums.rounded()[0] == exactly(half)
+
+
+@pytest.mark.parametrize(
+    ("rows", "got"),
+    [
+        ([[1.0, np.inf]], "infinity or NaN"),  # one column of two
+        ([[np.nan, 1.0]], "infinity or NaN"),
+        ([[1.7e308, 0.0], [1.7e308, 1.0]], "a sum beyond 1.8e308"),
+        ([[-1.7e308, 0.0], [-1.7e308, 1.0]], "a sum beyond 1.8e308"),
+    ],
+)
+def test_what_no_float64_holds_is_refused(rows, got):
+    sums = ExactSums((2,))
+    with refused("values", got):
+        sums.add_rows(np.array(rows))
+        sums.rounded()
 
 
 @given(st.data())

@@ -44,18 +44,18 @@ def slow_rbo(a, b, p):
     return (1 - p) / p * (first + second) + ((x[n] - x[s]) / n + x[s] / s) * p**n
 
 
-@given(ROWS, st.sampled_from([0.3, 0.9, 0.98]))
-def test_as_loops_over_sets(rows, p):
-    a, b = (as_top(of) for of in zip(*rows, strict=True))
+@given(ROWS, st.sampled_from([0.3, 0.9, 0.98]), st.integers(7, 9))
+def test_as_loops_over_sets(rows, p, places):
+    a, b = (as_top(of, k) for of, k in zip(zip(*rows, strict=True), (7, places), strict=True))
     for one, other in ((a, b), (b, a)):
         expected = [np.mean([slow_overlap(*row, k) for row in rows]) for k in (7, 1, 3)]
         np.testing.assert_allclose(m.overlap(one, other, (7, 1, 3)), expected, rtol=1e-12)
         assert m.rank_biased_overlap(one, other, p) == pytest.approx(np.mean([slow_rbo(*row, p) for row in rows]))
 
 
-@given(ROWS, st.integers(1, 7))
-def test_labels_that_come_and_go(rows, k):
-    a, b = (as_top(of) for of in zip(*rows, strict=True))
+@given(ROWS, st.integers(1, 7), st.integers(7, 9))
+def test_labels_that_come_and_go(rows, k, places):
+    a, b = (as_top(of, k) for of, k in zip(zip(*rows, strict=True), (7, places), strict=True))
     table = m.changed_labels(a, b, k)
     for label, *counts in table.itertuples(index=False):
         of_a, of_b = (np.array([label in one[:k] for one in of]) for of in zip(*rows, strict=True))

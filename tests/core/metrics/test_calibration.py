@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import xcrepro as xc
 from tests import naive
@@ -460,6 +461,19 @@ def test_the_band_is_exact_for_equal_scores(p, n):
     row = cal.reliability(np.full(n, p), hits, bins=1, band=0.9).iloc[0]
     assert row.low * n == pytest.approx(np.argmax(law >= 0.05), abs=1e-9)
     assert row.high * n == pytest.approx(np.argmax(law >= 0.95), abs=1e-9)
+    # Beside others, whose quantiles are found in more steps.
+    beside = cal.reliability([*np.full(n, p), *np.full(500, 0.75)], [*hits, *np.zeros(500, bool)], bins=2, band=0.9)
+    if p < 0.5:
+        assert beside.iloc[0][["low", "high"]].tolist() == [row.low, row.high]
+
+
+def test_the_band_of_scores_of_exactly_0_is_0():
+    """As isotonic maps give them: no hit can come, whatever other bins hold."""
+    scores, hits = np.array([0.0] * 20 + [0.5] * 20), np.array([0] * 19 + [1] + [1, 0] * 10)
+    table = cal.reliability(scores, hits, bins=10).dropna()
+    assert table[["low", "high"]].iloc[0].tolist() == [0.0, 0.0]
+    assert table["low"].iloc[1] == stats.binom.ppf(0.025, 20, 0.5) / 20
+    assert table["high"].iloc[1] == stats.binom.ppf(0.975, 20, 0.5) / 20
 
 
 def test_the_band_holds_calibrated_scores_and_catches_others():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import warnings
 
@@ -163,6 +164,8 @@ def test_the_t_test_over_all_labels_and_its_level(twin):
     assert test.p == test.p_adjusted == pytest.approx(want.pvalue, rel=1e-9)
     assert test.significant(test.p * 1.01)
     assert not test.significant(test.p)
+    assert dataclasses.replace(test, p_adjusted=0.0099).significant()  # reeval's stars
+    assert not dataclasses.replace(test, p_adjusted=0.01).significant()
     [other] = m.macro_t_test(Y, bad, good, 5)
     assert (other.t, other.p, other.difference) == (-test.t, test.p, -test.difference)
     assert (other.low, other.high) == (-test.high, -test.low)

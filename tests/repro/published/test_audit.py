@@ -732,3 +732,49 @@ def test_the_share_of_slips_that_the_audit_sees():
     assert large.min() >= 2
     assert large.sum() >= 10
     assert small.sum() <= 9
+
+
+def slips(rng, cells: dict, others: list[dict]) -> dict[str, dict]:
+    """A sound row with one slip of each kind: the cells that change."""
+    names = [*cells]
+    one, other = (names[place] for place in rng.choice(len(names), 2, replace=False))
+    text, beside = cells[one], cells[names[(names.index(one) + 1) % len(names)]]
+    digits = [place for place, sign in enumerate(text) if sign.isdigit()]
+    first, second = digits[(place := int(rng.integers(len(digits) - 1)))], digits[place + 1]
+    swapped = [*text]
+    swapped[first], swapped[second] = text[second], text[first]
+    decimals = len(text.partition(".")[2])
+    row = others[int(rng.integers(len(others)))] if others else {}
+    return {
+        "the decimal point is lost": {one: text.replace(".", "")},
+        "two cells of the row are exchanged": {one: cells[other], other: text},
+        "10 points too high": {one: f"{float(text) + 10:.{decimals}f}"},
+        "copied from the cell beside": {one: beside},
+        "two digits are swapped": {one: "".join(swapped)},
+        "copied from another method's row": {one: row.get(one, text)},
+        "off by 1 point": {one: f"{float(text) + rng.choice([-1, 1]):.{decimals}f}"},
+        "another last digit": {one: text[:-1] + str((int(text[-1]) + int(rng.integers(1, 10))) % 10)},
+    }
+
+
+def test_how_many_slips_are_noticed_is_as_the_page_says(root):
+    kept = pd.read_csv(root / "data/published/xcrepo.csv", dtype=str, keep_default_na=False)
+    kept = kept[kept["metric"].isin(["P", "N", "PSP", "PSN"]) & kept["printed"].str.fullmatch(r"\d+\.\d+")]
+    rows = {
+        key: {(metric, int(k)): text for metric, k, text in zip(row["metric"], row["k"], row["printed"], strict=True)}
+        for key, row in kept.groupby(["dataset", "source", "row"])
+    }
+    wrong = lambda cells: faults(Row({known: Cell.of(text) for known, text in cells.items()}, 100.0))  # noqa: E731
+    sound = {key: cells for key, cells in rows.items() if len(cells) > 5 and not wrong(cells)}
+    rng, noticed = np.random.default_rng(0), {}
+    for place in rng.integers(len(sound), size=150):
+        key = [*sound][place]
+        others = [cells for other, cells in sound.items() if other[0] == key[0] and other != key]
+        for kind, changed in slips(rng, sound[key], others).items():
+            cells = sound[key] | changed
+            if cells != sound[key] and all(not text.startswith("-") for text in changed.values()):
+                noticed.setdefault(kind, []).append(bool(wrong(cells)))
+    said = re.findall(r"^   \| (.+?) \| (\d+) \|$", (root / "docs/audit.md").read_text(), re.MULTILINE)
+    assert {kind for kind, _ in said} == {*noticed}
+    for kind, share in said:
+        assert 100 * np.mean(noticed[kind]) == pytest.approx(float(share), abs=12), kind

@@ -15,6 +15,7 @@ from xcrepro.core import propensity
 from xcrepro.core.data import registry
 from xcrepro.core.data.read import read_labels, read_sparse
 from xcrepro.core.errors import ArgumentError
+from xcrepro.core.truth import as_truth
 from xcrepro.tools import diagnose, formats
 from xcrepro.tools.diagnose import alignment
 
@@ -424,3 +425,9 @@ def test_far_below_popularity_is_said_where_a_few_rows_are_right():
     found = diagnose.check(Y, TopK.from_ids(ids, n_labels=40))
     assert [finding.kind for finding in found] == ["below popularity"]
     assert found[0].evidence["given"] > 2 * found[0].evidence["dealt"]
+
+
+def test_a_prediction_beyond_the_truths_labels_is_no_hit():
+    truth = as_truth(np.array([[1, 1, 0], [0, 1, 1]]))
+    top = TopK.from_ids([[1, 3], [4, 2]], n_labels=5)
+    assert alignment._Case(truth, top, None, "").hits.tolist() == [1, 1]

@@ -50,7 +50,10 @@ class ExactSums:
 
     def rounded(self, which=...) -> np.ndarray:
         """float64, of ``shape`` or of the part that ``which`` indexes: each sum rounded to the nearest float64, once."""
-        return (self.integers()[which] / _ONE).astype(np.float64)
+        try:
+            return (self.integers()[which] / _ONE).astype(np.float64)
+        except OverflowError:
+            raise _infinite("a sum beyond 1.8e308") from None
 
     def integers(self) -> np.ndarray:
         """object array of ``shape``: the sums in units of 2^-UNIT_BITS."""
@@ -129,8 +132,7 @@ class Adder:
         self._rows = rows
         largest = np.abs(values).max(axis=0)
         if not np.isfinite(largest).all():
-            do = "are some weights near the largest float64?"
-            raise ArgumentError("values", "must stay finite where rows are added up", "infinity or NaN", do)
+            raise _infinite("infinity or NaN")
         largest = np.frexp(largest)[1].astype(np.int64)
         self._exponents = np.maximum(self._exponents, largest + 2)
 
@@ -146,6 +148,11 @@ class Adder:
         """object ([samples,] columns): the sums so far, in the unit of :class:`ExactSums`."""
         self._flush()
         return self._flushed
+
+
+def _infinite(got: str) -> ArgumentError:
+    do = "are some weights near the largest float64?"
+    return ArgumentError("values", "must stay finite where rows are added up", got, do)
 
 
 _EXACT_WEIGHT = 2**13  # rows that a product may add up, each below 2^40

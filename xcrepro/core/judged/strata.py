@@ -19,6 +19,8 @@ from xcrepro.core.predictions import TopK
 
 UNSEEN = 2
 """Rows more that judges may have missed, each as far off as those whose cheap verdicts were wrong; by simulation."""
+ENOUGH = 12
+"""Degrees of freedom that two predictors need; with fewer there is the last one, the cheap verdicts, alone; by simulation."""
 LEAST = 2
 """Judged rows of a stratum, at least: of one nobody knows how far rows differ."""
 
@@ -106,13 +108,15 @@ def regressed(
 
     ``known`` are the predictors' means over all rows, ``sizes`` how many rows each stratum has, ``of`` (n,) the judged rows'
     strata. The weights b minimise the variance of the combined regression estimator, sum of W_h mean_h(y) + b (known - sum of
-    W_h mean_h(F)); with one stratum it is least squares. n - H - p degrees of freedom, for H strata.
+    W_h mean_h(F)); with one stratum it is least squares. The degrees of freedom are Satterthwaite's for strata in which rows
+    differ alike, less p: n - H - p for H strata of one size, but little more than its own if one has nearly all rows.
 
     Where the last predictor, the cheap verdicts, is seldom wrong, few judged rows tell how far: so the squares have those of
-    :data:`UNSEEN` rows more, each as far off as the rows in which it was. The ends are moved outwards by the skewness, and
-    where all is flat there is room for what n draws can miss, as in :func:`xcrepro.judged.estimated`. With ``heavy``, for sums
-    in which a few rows weigh most, there are no more degrees of freedom than 2 n / (kurtosis - 1), which many rows of no
-    weight do not raise.
+    :data:`UNSEEN` rows more, each as far off as the rows in which it was, with the weight of the rows that weigh most. The
+    ends are moved outwards by the skewness. Where all is flat there is room for what n draws can miss, as in
+    :func:`xcrepro.judged.estimated`, n being the rows that would say as much without strata; or the interval without the last
+    predictor, if that is narrower. With ``heavy``, for sums in which a few rows weigh most, there are no more degrees of
+    freedom than 2 n / (kurtosis - 1), which many rows of no weight do not raise.
     """
     n, p = F.shape
     drawn = np.bincount(of, minlength=sizes.size)
@@ -133,18 +137,20 @@ def regressed(
     own = centred(y)
     base = each * each * spare
     use = pull if pull.any() else base  # with all rows judged the weights change nothing
+    dof = _dof(np.bincount(of, use, sizes.size), drawn)
+    first = p - 1 if p > 1 and dof < ENOUGH else 0
+    inner = inner[first:]
     weights = _weights([[total(use * a * b) for b in inner] for a in inner], [total(use * a * own) for a in inner])
     rest = own - sum((w * a for w, a in zip(weights, inner, strict=True)), np.zeros(n))
-    gaps = [known[i] - total(each * F[:, i]) for i in range(p)]
+    gaps = [known[i] - total(each * F[:, i]) for i in range(first, p)]
     value = total(each * y) + math.fsum(w * gap for w, gap in zip(weights, gaps, strict=True))
-    dof = max(n - drawn.astype(bool).sum() - p, 1)
+    dof = max(dof - len(weights), 1.0)
     apart = total(base * own * own)
     flat = total(base * rest * rest) <= 1e-24
     off = np.abs(y - F[:, -1]) > 1e-12 if p else np.zeros(n, bool)
-    # Each row counts once, and as its share of those that were wrong once more for each of the unseen.
-    times = 1.0 + (0.0 if not p else UNSEEN * (off / off.sum() if off.any() else np.full(n, 1.0 / n)))
-    squares = total(pull * times * rest * rest)
-    error = squares * (dof + p) / dof
+    # Each row counts once, and as its share of those that were wrong as one of the unseen.
+    unseen = (0.0 if not p else UNSEEN) * (off / off.sum() if off.any() else np.full(n, 1.0 / n))
+    error = total((pull + pull.max() * unseen) * rest * rest) * (dof + len(weights)) / dof
     if fresh:
         error += apart * n / sizes.sum()
     if heavy and not flat:
@@ -153,13 +159,25 @@ def regressed(
         dof = max(min(dof, 2.0 * n / max(fourth - 1.0, 1e-9)), 1.0)
     stderr, reach = math.sqrt(error), float(t_reach(interval, dof))
     if flat and pull.any():
-        missed = 1.0 - float(arithmetic.power(0.5 - interval / 2.0, 1.0 / n))
+        alike = 1.0 / math.fsum((share * share / np.maximum(drawn, 1)).tolist()) if sizes.size > 1 else n
+        missed = 1.0 - float(arithmetic.power(0.5 - interval / 2.0, 1.0 / alike))
         low = high = missed * largest * (1.0 - n / sizes.sum()) + reach * stderr
+        if p:
+            found = regressed(known[:-1], F[:, :-1], y, sizes, of, interval, largest, skewed, fresh, heavy)
+            if found[3] - found[2] < low + high:
+                return *found[:4], np.append(found[4], 0.0)
     else:
-        third, around = total((each * rest) * (each * rest) * (each * rest)), total(each * each * times * rest * rest)
+        third = total((each * rest) * (each * rest) * (each * rest))
+        around = total((each * each + (each * each).max() * unseen) * rest * rest)
         bend = third / (around * math.sqrt(around)) if skewed and around > 0 and pull.any() else 0.0
         low, high = (stderr * max(reach, abs(unbent(side, bend))) for side in (reach, -reach))
-    return value, stderr, value - low, value + high, np.array(weights)
+    return value, stderr, value - low, value + high, np.array([0.0] * first + weights)
+
+
+def _dof(parts: np.ndarray, drawn: np.ndarray) -> float:
+    """Satterthwaite's degrees of freedom of a sum of variances in proportion to ``parts``, each from ``drawn`` rows."""
+    each = math.fsum((parts * parts / np.maximum(drawn - 1, 1)).tolist())
+    return round(math.fsum(parts.tolist()) ** 2 / each, 9) if each > 0 else float((drawn - 1).clip(0).sum())
 
 
 def _weights(A: list[list[float]], b: list[float]) -> list[float]:

@@ -605,10 +605,9 @@ def hits_quantile(level: float, n: np.ndarray, score: np.ndarray, square: np.nda
 
     def below(k: np.ndarray) -> np.ndarray:
         """P(hits <= k)."""
-        rest = trials - k
-        return np.where(
-            rest > 0, distributions.beta(np.where(rest > 0, rest, 1.0), k + 1.0, 1.0 - np.minimum(chance, 1.0)), 1.0
-        )
+        rest = np.where(k < 0, 0.0, trials - k)
+        law = distributions.beta(np.where(rest > 0, rest, 1.0), np.maximum(k, 0.0) + 1.0, 1.0 - np.minimum(chance, 1.0))
+        return np.where(rest > 0, law, k >= 0)
 
     low, high = np.full(n.shape, -1.0), np.asarray(n, np.float64).copy()  # below(low) < level <= below(high)
     while (high - low > 1).any():

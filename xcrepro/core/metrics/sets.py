@@ -9,6 +9,7 @@ and micro-F1 over all pairs, macro-P, macro-R and macro-F1 over labels, ``P (pre
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,9 @@ from xcrepro.core.predictions import TopK, empty_places
 if TYPE_CHECKING:
     import pandas as pd
 
+SURE = 3
+"""Standard errors by which a promised level must exceed what the stored places miss."""
+_EQUAL = 1e-12  # a share of sums of shares is as exact as that
 _NO_HIT = "must have a hit among the predictions"
 
 
@@ -503,6 +507,12 @@ def conformal_threshold(
     threshold is chosen so that (summed loss + 1) / (n + 1) <= level. The promise needs no assumption about the scores; better
     scores give smaller sets. It holds on average over rows and over draws of these rows, not for every single row.
 
+    The theorem asks for a threshold that keeps the level for certain. For "wrong" there is one, the empty set. For "missed"
+    there is none where relevant labels are not among the stored places. Then every other row that has a relevant label only
+    says what the stored places miss: the level must exceed (summed loss + 1) / (n + 1) of all that is stored by
+    :data:`SURE` standard errors. The threshold is chosen on the remaining rows. Were the level refused by the rows on which
+    the threshold is chosen, what returns would be the lucky draws.
+
     Parameters
     ----------
     Y : sparse matrix or array_like, shape (n, L)
@@ -525,13 +535,14 @@ def conformal_threshold(
     Returns
     -------
     float, or ndarray of float64, shape (L,)
-        For :meth:`xcrepro.TopK.above`: the highest that keeps the promise for "missed", the lowest for "wrong". A label in
-        whose bin no row has a relevant label gets minus infinity, which keeps all that is stored of it.
+        For :meth:`xcrepro.TopK.above`: the highest that keeps the promise for "missed", the lowest for "wrong". Minus
+        infinity, which keeps all that is stored, where no higher one does, and of a label in whose bin no row has a relevant
+        label.
 
     Raises
     ------
     ArgumentError
-        Where the stored places, or so few rows, cannot reach the level; the error names the lowest that they can.
+        Where the stored places, or so few rows, cannot keep the level; the error names the lowest that they can.
 
     Examples
     --------
@@ -554,30 +565,40 @@ def conformal_threshold(
     row, place = np.nonzero(block.found)
     scores, labels = top.scores[row, place].astype(np.float64), top.ids[row, place]
     if label_counts is None:
-        return _kept(scores, 1 / block.truth.sizes[row], int((block.truth.sizes > 0).sum()), level)
+        return _kept(scores, row, block.truth.sizes, level)
     bins, names = frequency_bins(label_counts, block.n_labels, edges)
     thresholds = np.full(block.n_labels, -np.inf)
     true_row = np.repeat(np.arange(block.n_rows), block.truth.sizes)
     for number, name in enumerate(names):
         sizes = np.bincount(true_row[bins[block.truth.indices] == number], minlength=block.n_rows)
-        rows, inside = int((sizes > 0).sum()), bins[labels] == number
-        if rows:
+        inside = bins[labels] == number
+        if sizes.any():
             where = f" for labels with {name} training points"
-            thresholds[bins == number] = _kept(scores[inside], 1 / sizes[row[inside]], rows, level, where)
+            thresholds[bins == number] = _kept(scores[inside], row[inside], sizes, level, where)
     return thresholds
 
 
-def _kept(scores: np.ndarray, weights: np.ndarray, n: int, level: float, where: str = "") -> float:
-    """The highest score at which the missed share of n rows stays within the level; ``weights``: what each hit's miss adds."""
+def _kept(scores: np.ndarray, row: np.ndarray, sizes: np.ndarray, level: float, where: str = "") -> float:
+    """The highest score at which the missed share stays within the level: of each hit its score and row, of each row how many
+    labels are relevant."""
+    rows, weights = np.flatnonzero(sizes), 1 / sizes[row]  # what each hit's miss adds
+    never = (1 - np.bincount(row, weights, sizes.size)[rows]).clip(0)  # the share that is not stored
+    least = 0.0
+    if (never > _EQUAL).any():  # half of the rows say whether the level can be kept, and have no part in what follows
+        told, rows = never[::2], rows[1::2]
+        error = told.std(ddof=1) / told.size**0.5 if told.size > 1 else 1.0
+        least = min((told.sum() + 1) / (told.size + 1) + SURE * error, 1.0)
+        scores, weights = (each[np.isin(row, rows)] for each in (scores, weights))
+        never = never[1::2]
+    n = rows.size
+    if level + _EQUAL < (least := max(least, 1 / (n + 1))):
+        _refuse_level(level, least, where)
     order = np.lexsort((weights, scores))
     scores, weights = scores[order], weights[order]
-    never = n - weights.sum()  # of labels that are not stored
-    risk = (never + np.cumsum(weights) - weights + 1) / (n + 1)  # if all below are missed
+    risk = (never.sum() + np.cumsum(weights) - weights + 1) / (n + 1)  # if all below are missed
     first = np.searchsorted(scores, scores)  # equal scores are kept together
-    good = np.flatnonzero(risk[first] <= level)
-    if not good.size:
-        _refuse_level(level, (never + 1) / (n + 1), where)
-    return float(scores[good[-1]])
+    good = np.flatnonzero(risk[first] <= level + _EQUAL)
+    return float(scores[good[-1]]) if good.size else float(-np.inf)
 
 
 def _wrong(block: Block) -> tuple[np.ndarray, np.ndarray]:
@@ -593,12 +614,12 @@ def _wrong(block: Block) -> tuple[np.ndarray, np.ndarray]:
 
 def _promised(scores: np.ndarray, rises: np.ndarray, n: int, level: float) -> float:
     """The lowest score from which on what has risen stays within the level."""
-    if 1 / (n + 1) > level:
+    if 1 / (n + 1) > level + _EQUAL:
         _refuse_level(level, 1 / (n + 1), f" with {n} rows")
     order = np.lexsort((rises, scores))[::-1]
     scores, risk = scores[order], (np.cumsum(rises[order]) + 1) / (n + 1)
     last = np.searchsorted(-scores, -scores, "right") - 1
-    bad = np.flatnonzero(risk[last] > level)
+    bad = np.flatnonzero(risk[last] > level + _EQUAL)
     if not bad.size:
         return float(-np.inf)
     return float(np.nextafter(np.float32(scores[bad[0]]), np.float32(np.inf)))
@@ -606,4 +627,5 @@ def _promised(scores: np.ndarray, rises: np.ndarray, n: int, level: float) -> fl
 
 def _refuse_level(level: float, least: float, where: str) -> None:
     do = "store more places of each row, give more rows, or ask for less"
+    least = math.ceil(1e4 * (least - _EQUAL)) / 1e4
     raise ArgumentError("level", f"must be at least {least:.4f}{where}, the lowest that can be promised", level, do)

@@ -198,7 +198,8 @@ class _Case:
     def hits_of(self, ids: np.ndarray, truth: Truth | None = None) -> np.ndarray:
         truth = self.truth if truth is None else truth
         inside = np.where(ids < truth.n_labels, ids, -1)
-        return truth.hits(np.ascontiguousarray(inside, np.int32)).sum(axis=1)
+        order = np.argsort(inside < 0, axis=1, kind="stable")  # behind an absent place a row has none
+        return truth.hits(np.take_along_axis(inside, order, axis=1).astype(np.int32)).sum(axis=1)
 
     def rate(self, hits: np.ndarray) -> float:
         """P@k of hits a row."""
