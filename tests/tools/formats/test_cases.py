@@ -545,3 +545,75 @@ def test_signs_do_not_cry_wolf_where_each_row_has_one_label():
             kinds = {one.kind for one in xc.diagnose.check(Y, top)}
             assert not kinds & {"exchanged", "rows moved", "labels renumbered"}, seed
             assert "below popularity" not in kinds or ids is wrong
+
+
+# ---------------------------------------------------------------- lists of 0 and 1, columns of lists, tables of other tools
+
+HOT = [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]]
+IDS = [[0, 3], [1], [2], [0, 1]]
+ANSWERS: Predictions = [[(0, 0.9), (3, 0.1)], [(1, 0.9), (2, 0.1)], [(1, 0.9), (2, 0.1)], [(0, 0.9), (2, 0.1)]]
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+@pytest.mark.parametrize("file", [file for file in BY_ID if file in ("i.jsonl", "i.json", "i.parquet")])
+def test_lists_of_0_and_1_are_read_as_such(tmp_path, file, kind):
+    """As transformers' data sets keep a truth: 0 and 1 are no ids there, whatever --unknown says."""
+    truth = put(tmp_path, "hot", file, [[kind(value) for value in row] for row in HOT], False)
+    answers = put(tmp_path, "p", "i.json", ANSWERS, True)
+    for more in ({}, {"n_labels": 4}, {"unknown": "drop", "n_labels": 4}, {"unknown": "count", "n_labels": 4}):
+        found = reader.read(truth, {"m": answers}, **more)
+        assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.75, 0.625]
+    if file != "i.parquet":  # which has no ranking without scores
+        with pytest.raises(XCError, match="zeros and ones"):
+            xc.formats.read_predictions(truth, n_labels=4)
+    two = put(tmp_path, "two", file, [[kind(0), kind(1)], [kind(1), kind(0)]], False)
+    if kind is int:
+        with pytest.raises(XCError, match="n-labels"):
+            xc.formats.read_truth(two)
+        assert xc.formats.read_truth(two, n_labels=5).sum() == 4
+    else:
+        assert xc.formats.read_truth(two).nonzero()[1].tolist() == [1, 0]
+    odd = put(
+        tmp_path, "odd", file, [[kind(value) for value in row] for row in HOT * 300] + [[kind(1), kind(0)]], False
+    )
+    with pytest.raises(XCError, match="0 or 1, as in the first"):
+        xc.formats.read_truth(odd)
+
+
+@pytest.mark.parametrize(
+    "rows", [IDS, [np.array(row) for row in HOT], [{*row} for row in IDS], [np.array(row) for row in IDS]]
+)
+def test_a_column_of_lists_is_taken_as_lists_are(rows):
+    top = xc.TopK.from_pairs(ANSWERS, n_labels=4)
+    column = pd.Series(rows)
+    objects = np.empty(4, object)
+    objects[:] = rows
+    for given in (rows, column, objects, pd.DataFrame({"y": column})["y"], column.set_axis(list("abcd"))):
+        assert xc.evaluate(given, top, (1, 2), metrics=["P"])["value"].tolist() == [0.75, 0.625]
+    with pytest.raises(XCError, match="sort_index"):
+        xc.evaluate(column.set_axis([1, 0, 2, 3]), top, metrics=["P"])
+
+
+def test_a_wide_parquet_is_read_as_its_csv_is_and_ranxs_columns_are(tmp_path):
+    pytest.importorskip("pyarrow")
+    Y = pd.DataFrame(HOT, columns=list("abcd"), index=[f"r{row}" for row in range(4)])
+    scores = pd.DataFrame(dense(ANSWERS, True, 4), columns=list("abcd"), index=Y.index).replace(-np.inf, np.nan)
+    for table, name in ((Y, "t"), (scores[["c", "a", "d", "b"]], "p")):
+        table.to_parquet(tmp_path / f"{name}.parquet")
+        table.to_csv(tmp_path / f"{name}.csv")
+        table.reset_index(drop=True).to_parquet(tmp_path / f"{name}-bare.parquet")
+    for one, other in (
+        ("t.parquet", "p.parquet"),
+        ("t.csv", "p.parquet"),
+        ("t.parquet", "p.csv"),
+        ("t-bare.parquet", "p-bare.parquet"),
+    ):
+        found = reader.read(tmp_path / one, {"m": tmp_path / other})
+        assert found.truth.shape == (4, 4)
+        assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.75, 0.625]
+    pairs = [(f"q{row}", f"d{label}", score) for row, labels in enumerate(ANSWERS) for label, score in labels]
+    pd.DataFrame(pairs, columns=["q_id", "doc_id", "score"]).to_parquet(tmp_path / "run.parquet")
+    pairs = [(f"q{row}", f"d{label}", value) for row, labels in enumerate(HOT) for label, value in enumerate(labels)]
+    pd.DataFrame(pairs, columns=["q_id", "doc_id", "score"]).to_parquet(tmp_path / "qrels.parquet")
+    found = reader.read(tmp_path / "qrels.parquet", {"m": tmp_path / "run.parquet"})
+    assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.75, 0.625]

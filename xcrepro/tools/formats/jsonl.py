@@ -26,7 +26,7 @@ from scipy import sparse
 from xcrepro.core.data.lines import json_lines, shown
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
-from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
+from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, with_ids, writing
 from xcrepro.tools.formats.index import Index
 
 _ROW_KEYS = ("row", "uid", "id", "document_id")
@@ -52,7 +52,7 @@ def holds(head: bytes) -> tuple[str, ...]:
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The relevant labels; with ``target_rel`` those above 0."""
     entries, n = Entries(path, index, typed=True), 0
-    for n, (line, record) in enumerate(json_lines(path), 1):
+    for n, (line, record) in enumerate(with_ids(path, json_lines(path), index, truth=True), 1):
         row = entries.place(line, n - 1, _row_id(record))
         key = next((key for key in _TRUTH_KEYS if key in record), None)
         if key is None or "scores" in record:
@@ -71,7 +71,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Labels with their scores, in any order, or without scores, best first."""
     entries, n, scored = Entries(path, index, typed=True), 0, None
-    for n, (line, record) in enumerate(json_lines(path), 1):
+    for n, (line, record) in enumerate(with_ids(path, json_lines(path), index, truth=False), 1):
         row = entries.place(line, n - 1, _row_id(record))
         if "results" in record:
             labels = _list(path, line, record, "results")
