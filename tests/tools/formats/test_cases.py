@@ -617,3 +617,102 @@ def test_a_wide_parquet_is_read_as_its_csv_is_and_ranxs_columns_are(tmp_path):
     pd.DataFrame(pairs, columns=["q_id", "doc_id", "score"]).to_parquet(tmp_path / "qrels.parquet")
     found = reader.read(tmp_path / "qrels.parquet", {"m": tmp_path / "run.parquet"})
     assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.75, 0.625]
+
+
+# ---------------------------------------------------------------- what a language model's program writes
+
+ROWS = {"d0": ["Law", "Tax"], "d1": ["Glass, flat"], "d2": []}
+
+
+def of_lines(answer: Callable[[list[str]], object], key: str = "labels") -> str:
+    return "".join(json.dumps({"id": row, key: answer(labels)}) + "\n" for row, labels in ROWS.items())
+
+
+def batch(labels: list[str]) -> dict:
+    return {
+        "status_code": 200,
+        "body": {"choices": [{"message": {"content": "\n".join(f"- {one}" for one in labels)}}]},
+    }
+
+
+def objects(name: str, score: str, value: Callable[[int], object]) -> Callable:
+    return lambda labels: [{name: one, score: value(at)} for at, one in enumerate(labels)]
+
+
+CELLS = "".join(f'{row},"{labels!r}"\n' for row, labels in ROWS.items())
+BATCH = [{"custom_id": row, "response": batch(labels)} for row, labels in ROWS.items()]
+SHAPES = {
+    "null": (".jsonl", of_lines(lambda labels: labels or None), "without an answer"),
+    "an empty text": (".jsonl", of_lines(lambda labels: labels or ""), "without an answer"),
+    "answer": (".jsonl", of_lines(list, "answer"), ""),
+    "predictions": (".jsonl", of_lines(list, "predictions"), ""),
+    "tags": (".jsonl", of_lines(list, "tags"), ""),
+    "a semicolon": (".jsonl", of_lines("; ".join), "split"),
+    "lines": (".jsonl", of_lines("\n".join), "split"),
+    "a bar": (".jsonl", of_lines(" | ".join), "split"),
+    "with a confidence": (".jsonl", of_lines(objects("name", "confidence", lambda at: 0.9 - at / 4)), "a score"),
+    "a score as text": (".jsonl", of_lines(objects("label", "score", lambda at: f"{9 - at}e-1")), "texts"),
+    "percent": (".jsonl", of_lines(objects("tag", "p", lambda at: f"{90 - at} %")), "percent"),
+    "a probability each": (
+        ".jsonl",
+        of_lines(lambda labels: {one: 0.9 - at / 4 for at, one in enumerate(labels)}),
+        "each",
+    ),
+    "a fence": (".jsonl", of_lines(lambda labels: f"```json\n{json.dumps(labels)}\n```"), "fence"),
+    "JSON in a text": (".jsonl", of_lines(json.dumps), "fence"),
+    "Python in a text": (".jsonl", of_lines(repr), "fence"),
+    "numbered": (
+        ".jsonl",
+        of_lines(lambda labels: "\n".join(f"{i}. {one}" for i, one in enumerate(labels, 1))),
+        "bullet",
+    ),
+    "bullets": (".jsonl", of_lines(lambda labels: "\n".join(f"* {one}" for one in labels)), "bullet"),
+    "bold": (".jsonl", of_lines(lambda labels: [f"**{one}**" for one in labels]), "bold"),
+    "quoted, with a full stop": (".jsonl", of_lines(lambda labels: [f'"{one}".' for one in labels]), "bold"),
+    "numbers in a list": (
+        ".jsonl",
+        of_lines(lambda labels: [f"{i}) {one}" for i, one in enumerate(labels, 1)]),
+        "bold",
+    ),
+    "an array of records": (".json", json.dumps([{"id": row, "labels": labels} for row, labels in ROWS.items()]), ""),
+    "ids to lists": (".json", json.dumps(ROWS, indent=1), ""),
+    "ids to lists in a line": (".json", json.dumps(ROWS), ""),
+    "a batch interface": (".jsonl", "".join(json.dumps(line) + "\n" for line in BATCH), "bullet"),
+    "a cell for a row": (".csv", 'id,labels\nd0,Law;Tax\nd1,"Glass, flat"\nd2,\n', "split"),
+    "a cell with a Python list": (".csv", f"id,labels\n{CELLS}", "fence"),
+    "a cell with a #": (".csv", 'id,label\nd0,Law#Tax\nd1,"Glass, flat"\nd2,\n', "split"),
+    "a column for each place": (".csv", 'id,pred_1,pred_2\nd0,Law,Tax\nd1,"Glass, flat",\nd2,,\n', ""),
+}
+"""What is in the file, and what is said of it."""
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_language_models_program_writes(tmp_path, shape, listed):
+    suffix, text, said = SHAPES[shape]
+    glass = "Glass, flat" if listed else "Glass"  # a comma may be between two names where there is no list
+    (tmp_path / f"p{suffix}").write_text(text.replace("Glass, flat", glass))
+    names = ["Tax", glass, "Law"]
+    lines = [
+        {"id": row, "labels": labels} for row, labels in (("d0", ["Tax", "Law"]), ("d1", [glass]), ("d2", ["Law"]))
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = reader.read(
+        tmp_path / "t.jsonl", {"m": tmp_path / f"p{suffix}"}, **({"label_names": names} if listed else {})
+    )
+    told = found.label_names.names
+    assert [[told[label] for label in row if label >= 0] for row in found.tops["m"].ids] == [
+        ["Law", "Tax"], [glass], []
+    ]  # fmt: skip
+    assert any(said in line for line in found.lines if line.startswith("answers:")) == bool(said)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ['"Law, Tax"', '[{"name": "Law"}, {"name": "Tax", "score": 1}]', '[{"name": "Law", "score": "high"}]', "[1.5]",
+     '{"Law": [1]}', '[{"title": "Law"}]', "3", "true"],
+)  # fmt: skip
+def test_answers_that_may_be_meant_in_two_ways_are_refused(tmp_path, answer):
+    (tmp_path / "p.jsonl").write_text(f'{{"labels": ["Law"]}}\n{{"labels": {answer}}}\n')
+    with pytest.raises(XCError, match="line 2"):
+        xc.formats.read_predictions(tmp_path / "p.jsonl", label_names=["Law", "Tax", "Glass, flat"])

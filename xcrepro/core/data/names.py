@@ -130,6 +130,18 @@ class LabelNames:
         ]
 
 
+def bare(text: str) -> str:
+    """A name without what a language model puts around it: a number or bullet, bold, quotes, a final full stop.
+
+    >>> [bare(text) for text in ("- **Law**.", "2. 'Tax'", "U.S. history", '"Glass"')]
+    ['Law', 'Tax', 'U.S. history', 'Glass']
+    """
+    given, text = text, re.sub(r"^\s*(?:[-*•–]\s+|\(?\d{1,3}[.)]\s+)", "", text).strip()
+    while found := re.fullmatch(r"(\*\*|__|\*|`|['\"“‘])(.+?)(?:\*\*|__|\*|`|['\"”’])(\.?)|(.+)\.", text):
+        text = (found[2] or found[4]).strip()
+    return given if text == given.strip() else text  # blanks alone are the business of a rule of MATCHES
+
+
 def composed(text: str) -> str:
     """A text with its accents in the letters (Unicode's NFC): what looks the same to a reader is then the same."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
