@@ -27,6 +27,7 @@ import xcrepro as xc
 from xcrepro.__main__ import main
 from xcrepro.core.data.names import LabelNames, read_label_names
 from xcrepro.core.errors import DataWarning, XCError
+from xcrepro.repro.published.results import audit_results
 from xcrepro.tools.formats import reader
 from xcrepro.tools.reports import page
 
@@ -716,3 +717,60 @@ def test_answers_that_may_be_meant_in_two_ways_are_refused(tmp_path, answer):
     (tmp_path / "p.jsonl").write_text(f'{{"labels": ["Law"]}}\n{{"labels": {answer}}}\n')
     with pytest.raises(XCError, match="line 2"):
         xc.formats.read_predictions(tmp_path / "p.jsonl", label_names=["Law", "Tax", "Glass, flat"])
+
+
+# ---------------------------------------------------------------- tables as a spreadsheet, a paper and pandas save them
+
+RESULTS = {
+    "a.csv": "Method,P@1,P@3,nDCG@1\nA,90.1,80,91.1\n",
+    "semicolons.csv": "Method;P@1;P@3;nDCG@1\nA;90.1;80;91.1\n",
+    "tabs.tsv": "Model\tP@1\tP@3\tnDCG@1\nA\t90.1\t80\t91.1\n",
+    "spelt.csv": "method,P@1 (%),Prec@3,nDCG1\nA,90.1 %,80,91.1\nB,n/a,80,–\n",
+    "errors.csv": "method,P1,P@3,nDCG@1\nA,90.1 ± 0.2,80 +/- 1,91.1\n",
+    "a.md": "| Method | P@1 | P@3 | nDCG@1 |\n|---|--:|:-:|--:|\n| **A** | **90.1** | 80 | 91.1 |\n",
+    "a.tex": "\\begin{tabular}{lrrr}\n\\toprule\nMethod & P@1 & P@3 & nDCG@1 \\\\\n\\midrule\n% best\nA & "
+    "\\textbf{90.1} & $80 \\pm 1$ & 91.1 \\\\\n\\bottomrule\n\\end{tabular}\n",
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_table_of_results_is_read_as_it_is_saved(tmp_path, name):
+    """P@1 and nDCG@1 are one average: the one fault of each, in the row of A."""
+    (tmp_path / name).write_text(RESULTS[name])
+    found = audit_results(tmp_path / name)
+    told = found[["method", "column", "printed", "expected"]].replace(r"(\d) %", r"\1", regex=True).to_numpy().tolist()
+    assert told == [["A", "N@1", "91.1", "90.1"]]
+    assert found.attrs["not checked"] == []
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_ids_that_became_fractions_are_named(tmp_path, separator):
+    (tmp_path / "t.csv").write_text(f"row{separator}label\n0{separator}12\n1{separator}3\n")
+    lines = ("row,label,score", "0,12.0,1", "1,3.0,1")
+    (tmp_path / "p.csv").write_text("".join(line.replace(",", separator) + "\n" for line in lines))
+    with pytest.raises(XCError, match=r"line 2: found label '12.0'"):
+        reader.read(tmp_path / "t.csv", {"m": tmp_path / "p.csv"})
+    names = reader.read(tmp_path / "t.csv", {"m": tmp_path / "p.csv"}, labels_are="names")
+    assert xc.metrics.precision(names.truth, names.tops["m"], 1)[0] == 0.0
+
+
+@pytest.mark.parametrize("heads", [("query-id 0 doc relevance", "qid Q0 docno rank score tag"), ("q i label rel", "")])
+def test_qrels_and_runs_with_a_header_line(tmp_path, heads):
+    (tmp_path / "t.txt").write_text("".join(line + "\n" for line in (heads[0], "q1 0 a 1", "q2 0 b 1")))
+    lines = (heads[1], "q1 Q0 a 1 0.9 t", "q2 Q0 a 1 0.8 t")
+    (tmp_path / "p.txt").write_text("".join(line + "\n" for line in lines if line))
+    found = reader.read(tmp_path / "t.txt", {"m": tmp_path / "p.txt"})
+    assert xc.metrics.precision(found.truth, found.tops["m"], 1)[0] == 0.5
+    assert found.row_ids == ("q1", "q2")
+
+
+def test_a_models_config_is_a_list_of_names(tmp_path):
+    for config in ({"label2id": {"b": 1, "a": 0}}, {"id2label": {"1": "b", "0": "a"}, "model_type": "bert"}):
+        (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 3, **config}))
+        assert read_label_names(tmp_path / "config.json").names == ("a", "b")
+
+
+def test_fractions_where_percent_are_usual_are_refused(capsys):
+    assert main(["certainty", "0.54", "0.52", "-n", "100"]) == 2
+    assert "--fractions" in capsys.readouterr().err
+    assert main(["certainty", "0.54", "0.52", "-n", "100", "--fractions"]) == 0

@@ -206,6 +206,12 @@ class Index:
                     numbers, most = True, max(most, int(text))
                     if self.labels_are == "names":
                         names = names or (file, line, text)
+        for path, found in held:  # pandas makes 12.0 of 12 where a cell of the column is empty
+            held_here = [text for text in getattr(found, "first", ()) if isinstance(text, str)]
+            odd = [text for text in held_here if re.fullmatch(r"\d+\.0", text)]
+            if odd and self.labels_are is None and all(re.fullmatch(r"\d+(\.0)?", text) for text in held_here):
+                do = "Save the column as whole numbers (astype('Int64')); --labels-are names (labels_are=) takes names"
+                raise DataError(path, f"label {shown(odd[0])}", "an id or a name", line=found.first[odd[0]][1], do=do)
         if names and ids and self.labels_are != "ids":
             do = (
                 "Give the names in the order of their ids (--labels, label_names=); a code in JSON is a text, in quotes"
