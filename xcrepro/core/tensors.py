@@ -55,9 +55,16 @@ def _array(tensor: Any) -> np.ndarray:
 def labels_as_matrix(name: str, rows: Any, n_labels: int | None) -> Any:
     """Label lists as a csr_matrix of float32 ones (n, L); all else as it is.
 
-    Label lists are a list or tuple that has for each point a list, tuple, set or array of label ids. A list whose rows
-    all have L numbers, 0 and 1 only, is a dense matrix instead.
+    Label lists are a list or tuple that has for each point a list, tuple, set or array of label ids, or a column of such lists
+    (a pandas Series, an array of objects). A list whose rows all have L numbers, 0 and 1 only, is a dense matrix instead.
     """
+    if getattr(rows, "ndim", 0) == 1 and getattr(getattr(rows, "dtype", None), "kind", "") == "O":
+        index = np.asarray(getattr(rows, "index", ()))
+        numbered = index.dtype.kind in "iu" and (np.sort(index) == np.arange(len(index))).all()
+        if numbered and (index != np.arange(len(index))).any():
+            do = "sort_index() puts it in order, reset_index(drop=True) takes it as it stands"
+            raise ArgumentError(name, "must have its rows in the order of its index", index[:5].tolist(), do)
+        rows = list(rows)
     if (
         n_labels is None
         or not isinstance(rows, (list, tuple))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 from scipy import stats
 
@@ -82,7 +85,14 @@ def test_every_metric_and_family_goes_through_every_door(small):
         assert pairs["stderr"].notna().all()
 
 
-def test_the_ends_are_those_of_paired_bootstrap(small):
+@pytest.fixture
+def many(monkeypatch):
+    """So many rows that none are swapped."""
+    monkeypatch.setattr(replicates, "FEW_ROWS", 0)
+    monkeypatch.setattr(replicates, "FEW_DIFFER", -1)
+
+
+def test_the_ends_are_those_of_paired_bootstrap(small, many):
     how = {"metrics": MIXED, "samples": 60, "seed": 3, **small.about}
     found = xc.evaluate(small.Y, small.bad, interval=0.8, **how)
     given = m.paired_bootstrap(small.Y, small.bad, small.good, confidence=0.8, **how)
@@ -240,7 +250,7 @@ def test_planted_errors_of_runs_are_found_and_held():
 # ---------------------------------------------------------------- comparisons
 
 
-def test_differences_are_those_of_paired_bootstrap_one_by_one(small):
+def test_differences_are_those_of_paired_bootstrap_one_by_one(small, many):
     how = {"samples": 60, "seed": 2, **small.about}
     found = xc.compare(small.Y, small.tops, MIXED, **how)
     assert list(found) == ["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"]
@@ -278,7 +288,7 @@ def test_against_one_model_it_is_always_on_the_right(small):
     assert (mine["p raw"] == turned["p raw"]).all()
 
 
-def test_models_that_do_not_differ_have_p_1_and_those_that_always_do_0(small):
+def test_models_that_do_not_differ_have_p_1_and_those_that_always_do_the_least_there_is(small):
     found = xc.compare(small.Y, {"a": small.good, "b": small.good}, MIXED, **small.about, samples=40)
     assert (found[["value", "stderr", "low", "high"]] == 0).all().all()
     assert (found[["p", "p raw"]] == 1).all().all()
@@ -290,7 +300,8 @@ def test_models_that_do_not_differ_have_p_1_and_those_that_always_do_0(small):
     assert (found["p raw"] > 0.99).all()
     right, wrong = (xc.TopK.from_ids((np.arange(12)[:, None] + shift) % 12, n_labels=12) for shift in (0, 1))
     [one] = xc.compare(np.eye(12), {"right": right, "wrong": wrong}, "P@1").to_dict("records")
-    assert (one["value"], one["stderr"], one["low"], one["high"], one["p"], one["p raw"]) == (1, 0, 1, 1, 0, 0)
+    assert (one["value"], one["high"], one["p"], one["p raw"]) == (1, 1, 2 / 2**12, 2 / 2**12)
+    assert 0 < one["low"] < 1
 
 
 def test_models_within_the_margin_are_alike_and_what_could_be_seen_is_said():
@@ -438,7 +449,7 @@ def test_nothing_of_the_caller_is_changed(small):
 
 
 @pytest.mark.parametrize("left_over", [5.6e-17, -1.1e-16])
-def test_a_difference_of_sums_in_another_order_is_none(small, monkeypatch, left_over):
+def test_a_difference_of_sums_in_another_order_is_none(small, many, monkeypatch, left_over):
     """It has error 0, so a p of 0 would make it clear; without the rule it is."""
     points = replicates.Replicates.of_points
 
@@ -487,3 +498,79 @@ def test_how_often_equal_models_are_called_different(runs, spread, least, most):
         models = {name: [trained(rng, hard) for _ in range(runs)] for name in ("one", "other")}
         alarms += xc.compare(np.eye(n), models, "P@1", samples=100)["p"][0] < 0.05
     assert least <= alarms / 80 <= most
+
+
+# ---------------------------------------------------------------- few rows
+
+
+def right_in(rows, n):
+    """A model whose first label is right in these rows."""
+    return xc.TopK.from_ids(np.where(np.isin(np.arange(n), rows), 0, 1)[:, None], n_labels=3)
+
+
+@pytest.mark.parametrize("n", [8, 20, 50, 200, 1000])
+@pytest.mark.parametrize(("wins", "losses"), [(5, 0), (6, 0), (7, 0), (8, 0), (6, 1), (3, 3), (7, 1)])
+def test_p_of_few_rows_that_differ_is_mcnemars(n, wins, losses):
+    """The exact binomial test on the rows where two models differ, whatever the others are."""
+    if wins + losses > n:
+        return
+    Y = np.zeros((n, 3))
+    Y[:, 0] = 1
+    models = {"a": right_in(range(wins), n), "b": right_in(range(wins, wins + losses), n)}
+    [row] = xc.compare(Y, models, "P@1").to_dict("records")
+    exact = min(2 * sum(math.comb(wins + losses, i) for i in range(losses + 1)) / 2 ** (wins + losses), 1.0)
+    assert row["p"] == pytest.approx(exact)
+    assert (row["low"] <= 0 <= row["high"]) == (exact > 0.05)
+    assert row["low"] < row["value"] <= row["high"]
+    for metric in ("macro-F1@1", "coverage@1"):
+        [row] = xc.compare(Y, models, metric, samples=200).to_dict("records")
+        assert row["p"] >= min(2.0 ** (1 - wins - losses), 1)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.integers(8, 10))
+def test_p_of_few_rows_is_that_of_all_ways_to_swap_them(seed, n):
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((n, 6)) < 0.4).astype(float)
+    Y[:, 0] = 1
+    tops = [xc.TopK.from_scores(np.round(rng.random((n, 6)), 1), 4) for _ in range(2)]
+    weights = rng.random(6) + 1
+    asked = ["nDCG@3", "PSP@3", "micro-F1@2"]
+
+    def values(choice):
+        ids, scores = (
+            np.array([getattr(tops[one], part)[row] for row, one in enumerate(choice)]) for part in ("ids", "scores")
+        )
+        return xc.State(3, asked, weights).update(Y, xc.TopK(ids, scores, 6)).compute()["value"].to_numpy()
+
+    every = [values(choice) for choice in itertools.product((0, 1), repeat=n)]
+    differences = np.array(every) - np.array(every[::-1])
+    expected = (np.abs(differences) >= np.abs(differences[0]) - 1e-12).mean(axis=0)
+    found = xc.compare(Y, {"a": tops[0], "b": tops[1]}, asked, inverse_propensity=weights)
+    np.testing.assert_allclose(found["value"], differences[0], atol=1e-12)
+    told = found["value"].abs() > 1e-12
+    np.testing.assert_allclose(found["p raw"][told], expected[told])
+
+
+def test_false_alarms_of_few_rows_are_no_more_than_said():
+    alarms = {}
+    for n in (8, 12, 20):
+        ps = []
+        for seed in range(150):
+            hits = np.random.default_rng([n, seed]).random((2, n)) < 0.6
+            models = {name: right_in(np.flatnonzero(own), n) for name, own in zip("ab", hits, strict=True)}
+            Y = np.zeros((n, 3))
+            Y[:, 0] = 1
+            ps.append(xc.compare(Y, models, "P@1", samples=20)["p"][0])
+        alarms[n] = np.mean(np.array(ps) <= 0.05)
+    assert max(alarms.values()) <= 0.05 + 2.6 * (0.05 * 0.95 / 150) ** 0.5, alarms
+
+
+@pytest.mark.parametrize(("hits", "low", "high"), [(8, 0.025 ** (1 / 8), 1.0), (0, 0.0, 1 - 0.025 ** (1 / 8))])
+def test_what_all_of_few_rows_say_has_the_exact_interval(hits, low, high):
+    Y = np.zeros((8, 3))
+    Y[:, 0] = 1
+    found = xc.evaluate(Y, right_in(range(hits), 8), 1, metrics=["P", "macro-F1"], interval=0.95)
+    assert found["low"][0] == pytest.approx(low)
+    assert found["high"][0] == pytest.approx(high)
+    assert found["stderr"][0] > 0

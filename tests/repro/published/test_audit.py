@@ -571,17 +571,17 @@ def test_own_results_tidy_and_wide(write, capsys):
 @pytest.mark.parametrize(
     "text",
     [
-        "method,P@1,Prec@1,hours\nM,0.5,0.9,3\n",
-        "method,metric,k,value\nM,P,1,0.5\nM,Prec,1,0.9\nM,hours,,3\n",
+        "method,P@1,Foo@1,hours\nM,0.5,0.9,3\n",
+        "method,metric,k,value\nM,P,1,0.5\nM,Foo,1,0.9\nM,hours,,3\n",
     ],
 )
 def test_what_was_not_understood_is_named(write, capsys, text):
-    path, others = write(text), ["Prec@1", "hours"]
+    path, others = write(text), ["Foo@1", "hours"]
     assert audit_results(path).attrs == {"checked": ["P@1"], "not checked": others}
     assert main(["audit", str(path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "nothing found in P@1"
-    assert said[1].startswith("not checked, because no metric of these names is known: Prec@1, hours")
+    assert said[1].startswith("not checked, because no metric of these names is known: Foo@1, hours")
     assert main(["audit", str(write("method,P@1,P@3\nM,0.5,0.4\n"))]) == 0
     assert capsys.readouterr().out == "nothing found in P@1, P@3\n"
 

@@ -27,6 +27,7 @@ import xcrepro as xc
 from xcrepro.__main__ import main
 from xcrepro.core.data.names import LabelNames, read_label_names
 from xcrepro.core.errors import DataWarning, XCError
+from xcrepro.repro.published.results import audit_results
 from xcrepro.tools.formats import reader
 from xcrepro.tools.reports import page
 
@@ -545,3 +546,231 @@ def test_signs_do_not_cry_wolf_where_each_row_has_one_label():
             kinds = {one.kind for one in xc.diagnose.check(Y, top)}
             assert not kinds & {"exchanged", "rows moved", "labels renumbered"}, seed
             assert "below popularity" not in kinds or ids is wrong
+
+
+# ---------------------------------------------------------------- lists of 0 and 1, columns of lists, tables of other tools
+
+HOT = [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]]
+IDS = [[0, 3], [1], [2], [0, 1]]
+ANSWERS: Predictions = [[(0, 0.9), (3, 0.1)], [(1, 0.9), (2, 0.1)], [(1, 0.9), (2, 0.1)], [(0, 0.9), (2, 0.1)]]
+
+
+@pytest.mark.parametrize("kind", [int, float, bool])
+@pytest.mark.parametrize("file", [file for file in BY_ID if file in ("i.jsonl", "i.json", "i.parquet")])
+def test_lists_of_0_and_1_are_read_as_such(tmp_path, file, kind):
+    """As transformers' data sets keep a truth: 0 and 1 are no ids there, whatever --unknown says."""
+    truth = put(tmp_path, "hot", file, [[kind(value) for value in row] for row in HOT], False)
+    answers = put(tmp_path, "p", "i.json", ANSWERS, True)
+    for more in ({}, {"n_labels": 4}, {"unknown": "drop", "n_labels": 4}, {"unknown": "count", "n_labels": 4}):
+        found = reader.read(truth, {"m": answers}, **more)
+        assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.75, 0.625]
+    if file != "i.parquet":  # which has no ranking without scores
+        with pytest.raises(XCError, match="zeros and ones"):
+            xc.formats.read_predictions(truth, n_labels=4)
+    two = put(tmp_path, "two", file, [[kind(0), kind(1)], [kind(1), kind(0)]], False)
+    if kind is int:
+        with pytest.raises(XCError, match="n-labels"):
+            xc.formats.read_truth(two)
+        assert xc.formats.read_truth(two, n_labels=5).sum() == 4
+    else:
+        assert xc.formats.read_truth(two).nonzero()[1].tolist() == [1, 0]
+    odd = put(
+        tmp_path, "odd", file, [[kind(value) for value in row] for row in HOT * 300] + [[kind(1), kind(0)]], False
+    )
+    with pytest.raises(XCError, match="0 or 1, as in the first"):
+        xc.formats.read_truth(odd)
+
+
+@pytest.mark.parametrize(
+    "rows", [IDS, [np.array(row) for row in HOT], [{*row} for row in IDS], [np.array(row) for row in IDS]]
+)
+def test_a_column_of_lists_is_taken_as_lists_are(rows):
+    top = xc.TopK.from_pairs(ANSWERS, n_labels=4)
+    column = pd.Series(rows)
+    objects = np.empty(4, object)
+    objects[:] = rows
+    for given in (rows, column, objects, pd.DataFrame({"y": column})["y"], column.set_axis(list("abcd"))):
+        assert xc.evaluate(given, top, (1, 2), metrics=["P"])["value"].tolist() == [0.75, 0.625]
+    with pytest.raises(XCError, match="sort_index"):
+        xc.evaluate(column.set_axis([1, 0, 2, 3]), top, metrics=["P"])
+
+
+def test_a_wide_parquet_is_read_as_its_csv_is_and_ranxs_columns_are(tmp_path):
+    pytest.importorskip("pyarrow")
+    Y = pd.DataFrame(HOT, columns=list("abcd"), index=[f"r{row}" for row in range(4)])
+    scores = pd.DataFrame(dense(ANSWERS, True, 4), columns=list("abcd"), index=Y.index).replace(-np.inf, np.nan)
+    for table, name in ((Y, "t"), (scores[["c", "a", "d", "b"]], "p")):
+        table.to_parquet(tmp_path / f"{name}.parquet")
+        table.to_csv(tmp_path / f"{name}.csv")
+        table.reset_index(drop=True).to_parquet(tmp_path / f"{name}-bare.parquet")
+    for one, other in (
+        ("t.parquet", "p.parquet"),
+        ("t.csv", "p.parquet"),
+        ("t.parquet", "p.csv"),
+        ("t-bare.parquet", "p-bare.parquet"),
+    ):
+        found = reader.read(tmp_path / one, {"m": tmp_path / other})
+        assert found.truth.shape == (4, 4)
+        assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.75, 0.625]
+    pairs = [(f"q{row}", f"d{label}", score) for row, labels in enumerate(ANSWERS) for label, score in labels]
+    pd.DataFrame(pairs, columns=["q_id", "doc_id", "score"]).to_parquet(tmp_path / "run.parquet")
+    pairs = [(f"q{row}", f"d{label}", value) for row, labels in enumerate(HOT) for label, value in enumerate(labels)]
+    pd.DataFrame(pairs, columns=["q_id", "doc_id", "score"]).to_parquet(tmp_path / "qrels.parquet")
+    found = reader.read(tmp_path / "qrels.parquet", {"m": tmp_path / "run.parquet"})
+    assert xc.metrics.precision(found.truth, found.tops["m"], (1, 2)).tolist() == [0.75, 0.625]
+
+
+# ---------------------------------------------------------------- what a language model's program writes
+
+ROWS = {"d0": ["Law", "Tax"], "d1": ["Glass, flat"], "d2": []}
+
+
+def of_lines(answer: Callable[[list[str]], object], key: str = "labels") -> str:
+    return "".join(json.dumps({"id": row, key: answer(labels)}) + "\n" for row, labels in ROWS.items())
+
+
+def batch(labels: list[str]) -> dict:
+    return {
+        "status_code": 200,
+        "body": {"choices": [{"message": {"content": "\n".join(f"- {one}" for one in labels)}}]},
+    }
+
+
+def objects(name: str, score: str, value: Callable[[int], object]) -> Callable:
+    return lambda labels: [{name: one, score: value(at)} for at, one in enumerate(labels)]
+
+
+CELLS = "".join(f'{row},"{labels!r}"\n' for row, labels in ROWS.items())
+BATCH = [{"custom_id": row, "response": batch(labels)} for row, labels in ROWS.items()]
+SHAPES = {
+    "null": (".jsonl", of_lines(lambda labels: labels or None), "without an answer"),
+    "an empty text": (".jsonl", of_lines(lambda labels: labels or ""), "without an answer"),
+    "answer": (".jsonl", of_lines(list, "answer"), ""),
+    "predictions": (".jsonl", of_lines(list, "predictions"), ""),
+    "tags": (".jsonl", of_lines(list, "tags"), ""),
+    "a semicolon": (".jsonl", of_lines("; ".join), "split"),
+    "lines": (".jsonl", of_lines("\n".join), "split"),
+    "a bar": (".jsonl", of_lines(" | ".join), "split"),
+    "with a confidence": (".jsonl", of_lines(objects("name", "confidence", lambda at: 0.9 - at / 4)), "a score"),
+    "a score as text": (".jsonl", of_lines(objects("label", "score", lambda at: f"{9 - at}e-1")), "texts"),
+    "percent": (".jsonl", of_lines(objects("tag", "p", lambda at: f"{90 - at} %")), "percent"),
+    "a probability each": (
+        ".jsonl",
+        of_lines(lambda labels: {one: 0.9 - at / 4 for at, one in enumerate(labels)}),
+        "each",
+    ),
+    "a fence": (".jsonl", of_lines(lambda labels: f"```json\n{json.dumps(labels)}\n```"), "fence"),
+    "JSON in a text": (".jsonl", of_lines(json.dumps), "fence"),
+    "Python in a text": (".jsonl", of_lines(repr), "fence"),
+    "numbered": (
+        ".jsonl",
+        of_lines(lambda labels: "\n".join(f"{i}. {one}" for i, one in enumerate(labels, 1))),
+        "bullet",
+    ),
+    "bullets": (".jsonl", of_lines(lambda labels: "\n".join(f"* {one}" for one in labels)), "bullet"),
+    "bold": (".jsonl", of_lines(lambda labels: [f"**{one}**" for one in labels]), "bold"),
+    "quoted, with a full stop": (".jsonl", of_lines(lambda labels: [f'"{one}".' for one in labels]), "bold"),
+    "numbers in a list": (
+        ".jsonl",
+        of_lines(lambda labels: [f"{i}) {one}" for i, one in enumerate(labels, 1)]),
+        "bold",
+    ),
+    "an array of records": (".json", json.dumps([{"id": row, "labels": labels} for row, labels in ROWS.items()]), ""),
+    "ids to lists": (".json", json.dumps(ROWS, indent=1), ""),
+    "ids to lists in a line": (".json", json.dumps(ROWS), ""),
+    "a batch interface": (".jsonl", "".join(json.dumps(line) + "\n" for line in BATCH), "bullet"),
+    "a cell for a row": (".csv", 'id,labels\nd0,Law;Tax\nd1,"Glass, flat"\nd2,\n', "split"),
+    "a cell with a Python list": (".csv", f"id,labels\n{CELLS}", "fence"),
+    "a cell with a #": (".csv", 'id,label\nd0,Law#Tax\nd1,"Glass, flat"\nd2,\n', "split"),
+    "a column for each place": (".csv", 'id,pred_1,pred_2\nd0,Law,Tax\nd1,"Glass, flat",\nd2,,\n', ""),
+}
+"""What is in the file, and what is said of it."""
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_a_language_models_program_writes(tmp_path, shape, listed):
+    suffix, text, said = SHAPES[shape]
+    glass = "Glass, flat" if listed else "Glass"  # a comma may be between two names where there is no list
+    (tmp_path / f"p{suffix}").write_text(text.replace("Glass, flat", glass))
+    names = ["Tax", glass, "Law"]
+    lines = [
+        {"id": row, "labels": labels} for row, labels in (("d0", ["Tax", "Law"]), ("d1", [glass]), ("d2", ["Law"]))
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = reader.read(
+        tmp_path / "t.jsonl", {"m": tmp_path / f"p{suffix}"}, **({"label_names": names} if listed else {})
+    )
+    told = found.label_names.names
+    assert [[told[label] for label in row if label >= 0] for row in found.tops["m"].ids] == [
+        ["Law", "Tax"], [glass], []
+    ]  # fmt: skip
+    assert any(said in line for line in found.lines if line.startswith("answers:")) == bool(said)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ['"Law, Tax"', '[{"name": "Law"}, {"name": "Tax", "score": 1}]', '[{"name": "Law", "score": "high"}]', "[1.5]",
+     '{"Law": [1]}', '[{"title": "Law"}]', "3", "true"],
+)  # fmt: skip
+def test_answers_that_may_be_meant_in_two_ways_are_refused(tmp_path, answer):
+    (tmp_path / "p.jsonl").write_text(f'{{"labels": ["Law"]}}\n{{"labels": {answer}}}\n')
+    with pytest.raises(XCError, match="line 2"):
+        xc.formats.read_predictions(tmp_path / "p.jsonl", label_names=["Law", "Tax", "Glass, flat"])
+
+
+# ---------------------------------------------------------------- tables as a spreadsheet, a paper and pandas save them
+
+RESULTS = {
+    "a.csv": "Method,P@1,P@3,nDCG@1\nA,90.1,80,91.1\n",
+    "semicolons.csv": "Method;P@1;P@3;nDCG@1\nA;90.1;80;91.1\n",
+    "tabs.tsv": "Model\tP@1\tP@3\tnDCG@1\nA\t90.1\t80\t91.1\n",
+    "spelt.csv": "method,P@1 (%),Prec@3,nDCG1\nA,90.1 %,80,91.1\nB,n/a,80,–\n",
+    "errors.csv": "method,P1,P@3,nDCG@1\nA,90.1 ± 0.2,80 +/- 1,91.1\n",
+    "a.md": "| Method | P@1 | P@3 | nDCG@1 |\n|---|--:|:-:|--:|\n| **A** | **90.1** | 80 | 91.1 |\n",
+    "a.tex": "\\begin{tabular}{lrrr}\n\\toprule\nMethod & P@1 & P@3 & nDCG@1 \\\\\n\\midrule\n% best\nA & "
+    "\\textbf{90.1} & $80 \\pm 1$ & 91.1 \\\\\n\\bottomrule\n\\end{tabular}\n",
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_table_of_results_is_read_as_it_is_saved(tmp_path, name):
+    """P@1 and nDCG@1 are one average: the one fault of each, in the row of A."""
+    (tmp_path / name).write_text(RESULTS[name])
+    found = audit_results(tmp_path / name)
+    told = found[["method", "column", "printed", "expected"]].replace(r"(\d) %", r"\1", regex=True).to_numpy().tolist()
+    assert told == [["A", "N@1", "91.1", "90.1"]]
+    assert found.attrs["not checked"] == []
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_ids_that_became_fractions_are_named(tmp_path, separator):
+    (tmp_path / "t.csv").write_text(f"row{separator}label\n0{separator}12\n1{separator}3\n")
+    lines = ("row,label,score", "0,12.0,1", "1,3.0,1")
+    (tmp_path / "p.csv").write_text("".join(line.replace(",", separator) + "\n" for line in lines))
+    with pytest.raises(XCError, match=r"line 2: found label '12.0'"):
+        reader.read(tmp_path / "t.csv", {"m": tmp_path / "p.csv"})
+    names = reader.read(tmp_path / "t.csv", {"m": tmp_path / "p.csv"}, labels_are="names")
+    assert xc.metrics.precision(names.truth, names.tops["m"], 1)[0] == 0.0
+
+
+@pytest.mark.parametrize("heads", [("query-id 0 doc relevance", "qid Q0 docno rank score tag"), ("q i label rel", "")])
+def test_qrels_and_runs_with_a_header_line(tmp_path, heads):
+    (tmp_path / "t.txt").write_text("".join(line + "\n" for line in (heads[0], "q1 0 a 1", "q2 0 b 1")))
+    lines = (heads[1], "q1 Q0 a 1 0.9 t", "q2 Q0 a 1 0.8 t")
+    (tmp_path / "p.txt").write_text("".join(line + "\n" for line in lines if line))
+    found = reader.read(tmp_path / "t.txt", {"m": tmp_path / "p.txt"})
+    assert xc.metrics.precision(found.truth, found.tops["m"], 1)[0] == 0.5
+    assert found.row_ids == ("q1", "q2")
+
+
+def test_a_models_config_is_a_list_of_names(tmp_path):
+    for config in ({"label2id": {"b": 1, "a": 0}}, {"id2label": {"1": "b", "0": "a"}, "model_type": "bert"}):
+        (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 3, **config}))
+        assert read_label_names(tmp_path / "config.json").names == ("a", "b")
+
+
+def test_fractions_where_percent_are_usual_are_refused(capsys):
+    assert main(["certainty", "0.54", "0.52", "-n", "100"]) == 2
+    assert "--fractions" in capsys.readouterr().err
+    assert main(["certainty", "0.54", "0.52", "-n", "100", "--fractions"]) == 0

@@ -10,7 +10,7 @@ a name                            ``Y.txt`` of raw text, PECOS' ``output-items.t
 ``code->name``                    ``Y.map`` and raw label files of the LF datasets; line n is label n - 1
 ``<uri><TAB>name``                Annif's subject vocabulary; line n is label n - 1
 a JSON object with ``title``      ``lbl.json.gz`` of the LF datasets; its ``uid`` is a code
-one JSON list, or object          names in the order of the ids; name to id, or id to name
+one JSON list, or object          names in the order of the ids; name to id, or id to name; a ``config.json`` with ``label2id``
 ``id,name`` or ``name,id``        a table without a header, ids 0 to L - 1; commas, semicolons or tabs between
 a table with a header             ``name`` (or ``label``, ``label_en``, ``title``), and beside it ``id``, or ``uri`` or ``code``
 ================================  =====================================================================================
@@ -128,6 +128,18 @@ class LabelNames:
             for label, both in enumerate(zip(self.names, self.codes or self.names, strict=True))
             if text in map(composed, both)
         ]
+
+
+def bare(text: str) -> str:
+    """A name without what a language model puts around it: a number or bullet, bold, quotes, a final full stop.
+
+    >>> [bare(text) for text in ("- **Law**.", "2. 'Tax'", "U.S. history", '"Glass"')]
+    ['Law', 'Tax', 'U.S. history', 'Glass']
+    """
+    given, text = text, re.sub(r"^\s*(?:[-*•–]\s+|\(?\d{1,3}[.)]\s+)", "", text).strip()
+    while found := re.fullmatch(r"(\*\*|__|\*|`|['\"“‘])(.+?)(?:\*\*|__|\*|`|['\"”’])(\.?)|(.+)\.", text):
+        text = (found[2] or found[4]).strip()
+    return given if text == given.strip() else text  # blanks alone are the business of a rule of MATCHES
 
 
 def composed(text: str) -> str:
@@ -295,6 +307,8 @@ def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
     whole = json_of("\n".join(lines))
     if isinstance(whole, list) and all(isinstance(name, str) for name in whole):
         return LabelNames(tuple(whole))
+    if isinstance(whole, dict) and isinstance(whole.get("label2id", whole.get("id2label")), dict):
+        whole = whole.get("label2id", whole.get("id2label"))  # a model's config.json
     if isinstance(whole, dict) and not ({"title", "uid"} & set(whole) and len(lines) == 1):
         return _mapping(path, whole)
     names: list[str] = []

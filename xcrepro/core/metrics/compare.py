@@ -79,8 +79,14 @@ def compare(
 
         ``p raw`` is the normal law's of value / stderr, and with several runs Student's. The interval of a sum over rows has
         the bootstrap's quantiles as its ends, so close to 0.05 it may just hold 0 where p does not say so, or the other way
-        round. Two models that differ by the same in all replicates have a p of 1 if that is 0, else of 0. A comparison whose
-        error is NaN has a p of NaN, and the correction does not count it.
+        round. A comparison whose error is NaN has a p of NaN, and the correction does not count it. Models that do not differ
+        have a p of 1.
+
+        With few rows, at most 400, or at most 20 in which the two differ, ``p raw`` of a sum over rows is that of swapping rows
+        between the two models: the share of all ways to swap that go as far from 0 (of 8,192 ways drawn, if there are more). So
+        no p is below what the rows allow: 5 rows to none have 2 / 2^5 = 0.0625. The interval is then at least as wide as the
+        swaps say, and holds 0 only if p is above what it leaves out. Other metrics have a p of at least 2 / 2^d, if d rows
+        differ.
 
         With a ``margin`` there are two more columns. ``alike`` says whether the interval lies within -margin to margin, so
         that the models are equivalent for your purpose (two one-sided tests; with an interval of 95 % each has a level of
@@ -101,9 +107,9 @@ def compare(
     >>> models = {f"1 of {step}": TopK.from_ids(ids // step * step, n_labels=40) for step in (2, 3, 10)}
     >>> found = compare(np.eye(40), models, "P@1", against="1 of 2")
     >>> found[["left", "right", "value", "stderr", "p", "p raw"]].round(3)
-          left   right  value  stderr      p  p raw
-    0   1 of 3  1 of 2  -0.15   0.112  0.179  0.179
-    1  1 of 10  1 of 2  -0.40   0.079  0.000  0.000
+          left   right  value  stderr     p  p raw
+    0   1 of 3  1 of 2  -0.15   0.112  0.26   0.26
+    1  1 of 10  1 of 2  -0.40   0.100  0.00   0.00
     >>> compare(np.eye(40), models, "P@1", against="1 of 2", margin=0.05)[["left", "alike", "detectable"]].round(2)
           left  alike  detectable
     0   1 of 3  False        0.31

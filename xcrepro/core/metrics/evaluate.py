@@ -98,7 +98,8 @@ def evaluate(
 
         The error and the ends are NaN if a replicate has no value, for example a calibration metric where a quarter of the
         rows has no prediction. If all replicates have the same value, as when no label is ever hit, the error is 0, which
-        says nothing about rows that were never seen.
+        says nothing about rows that were never seen; of a share that is 0 or 1 in at most 400 rows the interval is then the
+        exact one of Clopper and Pearson.
 
     Raises
     ------

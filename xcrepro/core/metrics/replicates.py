@@ -52,10 +52,17 @@ class Options:
     label_counts: Any = None
 
 
+class _At(NamedTuple):
+    """Which columns a table of sums has, at which ks."""
+
+    ks: np.ndarray
+    columns: np.ndarray
+
+
 class _Drawn:
     """Sums over rows for many draws at once, in the form that the formulas of :mod:`registry` read: (draws, K) each."""
 
-    def __init__(self, fold: RowSums, drawn: np.ndarray, n_rows) -> None:
+    def __init__(self, fold: RowSums | _At, drawn: np.ndarray, n_rows) -> None:
         self.ks, self._columns = fold.ks, fold.columns
         self._drawn = drawn.reshape(len(drawn), fold.columns.size, fold.ks.size)
         self.n_rows = np.asarray(n_rows, np.float64).reshape(-1, 1)
@@ -84,6 +91,30 @@ class Rows:
         kernel.weighted_sums(self._rows, times, sums)
         drawn = _Drawn(self._fold, sums, times.sum(axis=1))
         return {metric.name: metric.formula(drawn) for metric in self._metrics}
+
+    def swapped(self, other: Rows, metric: Metric, i: int, seed: int) -> np.ndarray | None:
+        """Differences of the metric at the i-th k where some rows are the other model's and those are this one's: all ways if
+        there are at most :data:`SWAPS`, else as many at random; the first swaps none. None where many rows differ."""
+        columns, n_ks = np.sort([*metric.columns]), self._fold.ks.size
+        which = np.searchsorted(self._fold.columns, columns) * n_ks + i
+        mine, theirs = self._rows[:, which], other._rows[:, which]
+        differ = (mine != theirs).any(axis=1)
+        d = int(np.count_nonzero(differ))
+        if self._n > FEW_ROWS and d > FEW_DIFFER:
+            return None
+        if d <= SWAPS.bit_length() - 1:
+            kept = 1 - (np.arange(2**d)[:, None] >> np.arange(d) & 1)
+        else:
+            kept = np.random.default_rng([seed, d]).integers(2, size=(SWAPS, d))
+            kept[0] = 1
+        found, same = [], mine[~differ].sum(axis=0)
+        for weights in (kept, 1 - kept):
+            sums = np.zeros((2, len(kept), which.size))
+            for part, rows, times in zip(sums, (mine, theirs), (weights, 1 - weights), strict=True):
+                kernel.weighted_sums(np.ascontiguousarray(rows[differ]), times, part)
+            drawn = _Drawn(_At(self._fold.ks[[i]], columns), sums[0] + sums[1] + same, np.full(len(kept), self._n))
+            found.append(metric.formula(drawn)[:, 0])
+        return found[0] - found[1]
 
     def units(self, name: str, i: int, over: str) -> tuple[np.ndarray, np.ndarray]:
         each = _Drawn(self._fold, self._rows, np.ones(self._n))
@@ -363,6 +394,10 @@ def error_of_parts(quarters: np.ndarray, halves: np.ndarray, rows: float) -> np.
 _METHODS = (None, "bootstrap", "halves")
 LEAST_ROWS = 8
 """Fewer rows cannot be cut into parts that have a spread."""
+FEW_ROWS, FEW_DIFFER = 400, 20
+"""With so many rows, or so many in which two models differ, no law for many rows is close in the tail: rows are swapped."""
+SWAPS = 2**13
+"""Ways to swap the rows of two models."""
 ROUNDING = 1e-12
 """Of a value, what adding it up in another order may move."""
 
@@ -445,6 +480,7 @@ class Replicates:
         truth = as_truth(labels_as_matrix("Y", Y, getattr(flat[0][1], "n_labels", None)))
         self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
         about = [metric for metric, _ in wanted], options
+        self._tops = [top for _, top in flat]
         self._systems = [_named(model, System, truth, top, self._rising, *about) for model, top in flat]
         self._names = self._systems[0].names
         found = [self._systems[0].metric(name) for name in self._names]
@@ -554,12 +590,50 @@ class Replicates:
 
         self._check_rows("for intervals")
         found, *parts = self._with_runs
-        rows = [
-            (model, name, k, *self._columns(found, parts, (i, *at)))
-            for i, model in enumerate(self._models)
-            for name, k, at, _ in self.each()
-        ]
+        rows = []
+        for i, model in enumerate(self._models):
+            for name, k, at, _ in self.each():
+                value, error, low, high, *more = self._columns(found, parts, (i, *at))
+                fraction = self._systems[0].metric(name).unit == "fraction"
+                if fraction and error == 0 and value in (0.0, 1.0) and self._n_rows <= FEW_ROWS:
+                    low, high = self._of_rows_alike(value)
+                    error = (high - low) / (2.0 * distributions.normal_quantile((1.0 + self._confidence) / 2.0))
+                rows.append((model, name, k, value, error, low, high, *more))
         return pd.DataFrame(rows, columns=["model", "metric", "k", *self._headings])
+
+    def _of_rows_alike(self, value: float) -> tuple[float, float]:
+        """The exact interval of a share that is 0 or 1 in all rows (Clopper and Pearson)."""
+        end = float(arithmetic.power(np.array([(1.0 - self._confidence) / 2.0]), 1.0 / self._n_rows)[0])
+        return (end, 1.0) if value else (0.0, 1.0 - end)
+
+    def _of_few(self, name: str, i: int, pair: tuple[int, int], found: Sequence[float], p: float) -> list[float]:
+        """value, error, low, high and p of a difference, so that p is not below what the rows allow, where they are few: of
+        sums over rows by swapping rows between the two models, of all else at least one of all ways to swap them, and another
+        the other way round. The interval holds 0 where p is above what it leaves out, and only there."""
+        value, error, low, high = found
+        one, other = (int(np.cumsum([0, *self._runs])[model]) for model in pair)
+        metric, level = self._systems[one].metric(name), 1.0 - self._confidence
+        reach = distributions.normal_quantile(1.0 - level / 2.0)
+        if metric.fold == "rows":
+            rows = self._systems[one]._parts["rows"]
+            swapped = rows.swapped(self._systems[other]._parts["rows"], metric, i, self._seed)
+            if swapped is None:
+                return [*found, p]
+            p = float(np.mean(np.abs(swapped) >= np.abs(swapped[0]) - ROUNDING))
+            error = max(error, float(np.sqrt(np.mean(swapped * swapped))))
+            low, high = min(low, value - reach * error), max(high, value + reach * error)
+        else:
+            k, a, b = int(self._rising[i]), self._tops[one], self._tops[other]
+            differ = (a.ids[:, :k] != b.ids[:, :k]) | (a.scores[:, :k] != b.scores[:, :k])
+            d = int(np.count_nonzero(differ.any(axis=1)))
+            if d > FEW_DIFFER or p >= 2.0 ** (1 - d):
+                return [*found, p]
+            p = min(2.0 ** (1 - d), 1.0)
+        if (p > level) != (low <= 0.0 <= high) and 0.0 < p < 1.0:
+            error = abs(value) / distributions.normal_quantile(1.0 - p / 2.0)
+            low, high = value - reach * error, value + reach * error
+        most = 1.0 if metric.unit == "fraction" else np.inf
+        return [value, error, max(low, -most), min(high, most), p]
 
     def differences(self) -> pd.DataFrame:
         """The pairs' differences: metric, k, left, right, then as :meth:`table`, and p, as it comes, as ``p raw``."""
@@ -576,6 +650,8 @@ class Replicates:
                 if error <= least:  # every replicate has the same difference, up to the order of its sums
                     value = 0.0 if abs(value) <= least else value
                     error, low, high, p = 0.0, value, value, 0.0 if value else 1.0
+                if value and not np.isnan(p) and max(self._runs[left], self._runs[right]) == 1:
+                    value, error, low, high, p = self._of_few(name, at[1], (left, right), (value, error, low, high), p)
                 sides = self._models[left], self._models[right]
                 rows.append((name, k, *sides, value, error, low, high, *more, p))
         return pd.DataFrame(rows, columns=["metric", "k", "left", "right", *self._headings, "p raw"])

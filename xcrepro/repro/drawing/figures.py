@@ -83,6 +83,7 @@ def render(
         for suffix, metadata in (
             (".svg", {"Date": None, "Creator": None, "Source": source}),
             (".png", {"Software": None}),
+            (".pdf", {"CreationDate": None, "Creator": None, "Producer": None}),
         ):
             if suffix not in suffixes:
                 continue

@@ -28,12 +28,13 @@ _LABELS = ("dataset", "method", "variant")
 
 
 def audit_results(path: str | Path) -> pd.DataFrame:
-    """Check a CSV file of results (``xcrepro audit FILE``), and give a row of texts for each fault: cell, expected, check, why.
+    """Check a file of results (``xcrepro audit FILE``), and give a row of texts for each fault: cell, expected, check, why.
 
-    The file is tidy (``dataset, method, variant, metric, k, value``) or wide (``dataset, method, variant, P@1, ...``);
-    the first three may be missing. An empty cell or a dash is not reported; numbers are percent if any rate is above 1,
-    else fractions. A number means all that rounds to its digits. ``attrs["checked"]`` and ``attrs["not checked"]`` list
-    the metrics.
+    The file is a table with commas, semicolons or tabs, in Markdown or in LaTeX. It is tidy (``dataset, method, variant,
+    metric, k, value``) or wide (``dataset, method, variant, P@1, ...``); the first three may be missing, and a first column of
+    another name is the method. An empty cell, a dash or ``n/a`` is not reported, and of ``90.1 ± 0.2`` the number counts;
+    numbers are percent if any rate is above 1, else fractions. A number means all that rounds to its digits.
+    ``attrs["checked"]`` and ``attrs["not checked"]`` list the metrics.
     """
     import pandas as pd
 
@@ -78,15 +79,17 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], 
                 path, f"columns {', '.join(header) or '(none)'}", "metric and value, or columns such as P@1", line=1,
                 do="`xcrepro audit --help` shows both forms",
             )  # fmt: skip
+        if "method" not in places and header and not ({"metric", *_LABELS} & {*places}) and _metric(header[0]) is None:
+            header[0], places = "method", {"method": 0, **places}
         rows: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
-        unread = (name for i, name in enumerate(header) if i not in wide and name not in ("", *_LABELS))
+        unread = (name for i, name in enumerate(header) if i not in wide and name.casefold() not in ("", *_LABELS))
         others = {} if tidy else dict.fromkeys(unread)
         for number, fields in enumerate(lines, start=2):
             if not any(field.strip() for field in fields):
                 continue
             if len(fields) != len(header):
                 raise DataError(path, f"{len(fields)} fields", f"{len(header)}, as in the header", line=number)
-            cells = rows.setdefault(tuple(fields[places[n]].strip() if n in places else "" for n in _LABELS), {})
+            cells = rows.setdefault(tuple(_plain(fields[places[n]]) if n in places else "" for n in _LABELS), {})
             if tidy:
                 name = _tidy_name(path, number, fields, places)
                 todo = {_metric(name): fields[places["value"]]}
@@ -94,7 +97,7 @@ def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], 
             else:
                 todo = {known: fields[i] for i, known in wide.items()}
             for known, text in todo.items():
-                _add(path, number, cells, known, text.strip().removesuffix("%").strip())
+                _add(path, number, cells, known, _plain(text))
     if not any(rows.values()):
         raise DataError(path, "no metric that is checked", f"some of {', '.join(dict.fromkeys(NAMES.values()))}")
     return rows, list(others)
@@ -124,7 +127,7 @@ def _tidy_name(path: Path, line: int, fields: list[str], places: dict[str, int])
 
 def _add(path: Path, line: int, cells: dict[tuple[str, int], Cell], known: tuple[str, int] | None, text: str) -> None:
     """One number to the cells of its row."""
-    if known is None or text in ("", "-", "—", "nan", "NaN"):
+    if known is None or text.casefold() in ("", "-", "–", "—", "nan", "n/a", "na", "n.a."):
         return
     if known in cells:
         raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=line)
@@ -137,16 +140,48 @@ def _add(path: Path, line: int, cells: dict[tuple[str, int], Cell], known: tuple
 
 
 def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:
-    lines = csv.reader(file)
+    text = file.read()
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if first.lstrip().startswith("|"):
+        for line in filter(str.strip, text.splitlines()):
+            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+            if not all(re.fullmatch(r"\s*:?-+:?\s*", cell) for cell in cells):
+                yield [cell.strip() for cell in cells]
+        return
+    if re.search(r"\\\\|\\begin\{tabular", text):
+        for line in re.split(r"\\\\(?:\[[^\]]*\])?", re.sub(r"(?<!\\)%.*", "", text)):
+            line = re.sub(r"\\(?:begin|end)\{[^{}]*\}(?:\{[^{}]*\})?|\\[a-z]*(?:rule|line)\b(?:\{[^{}]*\})?", "", line)
+            if "&" in line:
+                yield [_plain(cell) for cell in re.split(r"(?<!\\)&", line)]
+        return
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
     try:
         yield from lines
     except csv.Error as error:
         raise DataError(path, str(error), "a line of a CSV table", line=lines.line_num) from None
 
 
+def _plain(text: str) -> str:
+    """A cell without its error, its percent sign, and what makes it bold; a comma before its last digits is a point where
+    none can be a thousand's."""
+    while found := re.search(r"\\[a-z]+\{([^{}]*)\}", text):
+        text = text.replace(found[0], found[1])
+    text = (
+        re.sub(r"(?:±|\+/-|\\pm).*", "", text.replace("$", ""))
+        .strip(" *_")
+        .replace("\\%", "%")
+        .removesuffix("%")
+        .strip()
+    )
+    return re.sub(r"(?<=\d)[ \u2009\u202f'](?=\d{3}\b)", "", text)
+
+
 def _metric(text: str) -> tuple[str, int] | None:
     """The checked metric and k that a text names, or None."""
+    text = re.sub(r"\s*[(\[]\s*(?:%|in percent|percent)\s*[)\]]|\s*%$", "", _plain(text))
+    text = re.sub(r"^(P|Prec|Precision|R|Recall|nDCG|N|PSP|PSnDCG)\s*[_-]?(\d+)$", r"\1@\2", text, flags=re.IGNORECASE)
     printed, at, k = text.strip().rpartition("@")
+    printed = {"prec": "P", "n": "nDCG"}.get(printed.strip().casefold(), printed)
     printed, k = (printed, k.strip()) if at else (k, "")
     name = NAMES.get(registry.plain(printed.strip()))
     if name is None or (name == "avg_labels") == bool(at) or not re.fullmatch(r"[1-9]\d{0,8}" if at else "", k):

@@ -157,6 +157,9 @@ def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead
     if len(printed) < 2:
         raise ArgumentError("printed", "must hold two numbers or more", list(printed))
     one = named.get("one", 100.0)
+    if one == 100.0 and all(re.fullmatch(r"0?\.\d+", str(text)) for text in printed):
+        do = "0.54 would be 0.54 percent: write 54, or say that these are fractions with one=1"
+        raise ArgumentError("printed", "must be percent", ", ".join(map(str, printed)), do)
     cells = sorted((_cell("printed", text, one) for text in printed), key=lambda cell: -cell.value)
     found = [lead(high.printed, low.printed, n, *about, **named) for high, low in itertools.pairwise(cells)]
     return list(zip(found, holm([each.p_most for each in found]), strict=True))

@@ -7,6 +7,9 @@ from pathlib import Path
 from xcrepro.core.errors import ArgumentError
 from xcrepro.tools.commands import shared
 
+_TEXTS = ("dataset", "folder", "predictions")
+"""Parameters whose values are texts, whatever they look like."""
+
 
 def add(command) -> None:
     sub = command("start", _start, "copy the notebooks into a folder of your own, to read, run and change there")
@@ -114,7 +117,7 @@ def _run(arguments) -> int:
     from xcrepro.core import paths
     from xcrepro.repro.engine import manifest, recording, runner
 
-    parameters = {name: recording.value(text) for name, text in _once(arguments.p).items()}
+    parameters = {name: text if name in _TEXTS else recording.value(text) for name, text in _once(arguments.p).items()}
     if arguments.data is not None and not arguments.record:
         raise ArgumentError("--data", "goes with --record", "none")
     if arguments.record or parameters.get("split") == recording.MEAN:

@@ -1,5 +1,7 @@
 """A table with a pair a line: the columns ``row`` and ``label``, and of predictions ``score``; further columns are ignored.
 
+Also a table with a row a line: ``id`` and ``labels``, one cell for all labels of a row, or ``id``, ``pred_1``, ``pred_2``, ...
+
 Commas, tabs or semicolons separate, as the first line says. In a truth a column ``relevance`` may say which pairs count:
 those above 0, or true. Beside ``score`` a column ``rank`` is held to the scores.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,20 +19,36 @@ from scipy import sparse
 from xcrepro.core.data.lines import logical, real, shown, text_lines
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
+from xcrepro.tools.formats import answers
 from xcrepro.tools.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.tools.formats.index import Index
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_ROWS = ("row", "id", "uid", "document_id", "doc_id")
+_PLACE = re.compile(r"pred(?:iction)?_\d+")
+
 
 def sniff(name: str, head: bytes) -> bool:
     """Whether the first line names the columns."""
-    return {"row", "label"} <= set(_columns(head))
+    return {"row", "label"} <= set(_columns(head)) or bool(_of_row(_columns(head)))
+
+
+def _of_row(columns: list[str]) -> list[str]:
+    """The columns that hold all labels of a row: one, or a place each; none where a line is a pair."""
+    if {"row", "label"} <= {*columns}:
+        return []
+    places = sorted((name for name in columns if _PLACE.fullmatch(name)), key=lambda name: int(name.rpartition("_")[2]))
+    return places or [name for name in columns if name in (*answers.KEYS, "label")][:1] * any(
+        name in _ROWS for name in columns
+    )
 
 
 def holds(head: bytes) -> tuple[str, ...]:
     """By the columns."""
+    if of_row := _of_row(_columns(head)):
+        return ("predictions",) if _PLACE.fullmatch(of_row[0]) else ("truth", "predictions")
     return ("predictions",) if "score" in _columns(head) else ("truth",)
 
 
@@ -44,6 +63,8 @@ def _separator(first: str) -> str:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The relevant pairs, in any order."""
+    if of_row := _of_row(_first(path)):
+        return _rows(path, index, of_row).truth()
     entries = Entries(path, index)
     for line, record in _records(path, "row", "label"):
         if "score" in record:
@@ -56,13 +77,33 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
-    """The predicted pairs, in any order."""
+    """The predicted pairs, in any order; of a row a line, best first."""
+    if of_row := _of_row(_first(path)):
+        return _rows(path, index, of_row).top(k)
     entries = Entries(path, index)
     for line, record in _records(path, "row", "label", "rank" if index.by_rank else "score"):
         score = real(path, line, record.get("score", "0"), "the score")
         rank = real(path, line, record["rank"], "the rank") if "rank" in record else None
         entries.add(line, index.row(path, line, record["row"]), record["label"], score, rank)
     return entries.top(k)
+
+
+def _first(path: str | os.PathLike) -> list[str]:
+    return _columns(next(text_lines(path), (1, ""))[1].encode())
+
+
+def _rows(path: str | os.PathLike, index: Index, of_row: list[str]) -> Entries:
+    """A row a line."""
+    entries, n = Entries(path, index), 0
+    for n, (line, record) in enumerate(_records(path, *of_row), 1):
+        row = entries.place(line, n - 1, next((record[name] for name in _ROWS if name in record), None))
+        labels, scores = [record[name] for name in of_row if record[name].strip()], None
+        if len(of_row) == 1:
+            labels, scores = answers.labels_of(path, line, record[of_row[0]], index)
+        for place, label in enumerate(labels):
+            entries.add(line, row, label, -1.0 - place if scores is None else scores[place])
+    entries.has_rows(n)
+    return entries
 
 
 def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[str, str]]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
 import math
 import os
 import sys
 import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
 import numpy as np
@@ -25,6 +26,8 @@ from xcrepro.tools.formats.index import Index
 
 MATRICES = ("Y", "X", "matrix", "scores", "ids")
 """The arguments that a file's content goes to, as errors call them."""
+
+_LOOKED_AT = 1000  # records that tell what labels are
 
 
 class Entries:
@@ -189,6 +192,51 @@ class Entries:
             found = f"{one} and {other} in row {row}, both read as label {shown(label)}"
             do = "Are they two labels? Then do without --match, or name both (--labels, label_names=)"
         raise DataError(self.path, found, expected, line=None if line < 0 else line, do=do)
+
+
+def hot(rows: list, n_labels: int | None) -> bool | None:
+    """Whether lists hold a 0 or a 1 for each label, as Hugging Face keeps a truth, and not ids: all are of one length, all
+    values are 0 or 1, and one comes twice in a list or is no whole number. None where that cannot be told: lists of both ids.
+
+    >>> hot([[0, 0, 1], [1, 0, 0]], None), hot([[0.0, 1.0]], None), hot([[0, 1], [1, 0]], None), hot([[0, 1], [2]], None)
+    (True, True, None, False)
+    """
+    width = len(rows[0]) if rows and isinstance(rows[0], list) else 0
+    if width < 2 or any(not isinstance(row, list) or len(row) != width for row in rows):
+        return False
+    if any(type(value) not in (int, float, bool) or value not in (0, 1) for row in rows for value in row):
+        return False
+    if any(len({*row}) < width or not all(type(value) is int for value in row) for row in rows):
+        return True
+    return None if n_labels in (None, 2) and len(rows) > 1 else False
+
+
+def with_ids(
+    path: str | os.PathLike, records: Iterable[tuple[Any, dict]], index: Index, truth: bool
+) -> Iterator[tuple[Any, dict]]:
+    """Records with their lines; a truth's ``labels`` that are :func:`hot`, by the first records, as the places of ones."""
+    records = iter(records)
+    first = list(itertools.islice(records, _LOOKED_AT))
+    held = [record.get("labels") for _, record in first]
+    found = hot(held, index.n_labels) if not any("scores" in record for _, record in first) else False
+    if found is None:
+        expected = "ids of labels, or a 0 or a 1 for each label"
+        do = "Is [0, 1] both labels, or the second? Save a 0/1 truth with numpy.save, or give --n-labels (n_labels=)"
+        raise DataError(path, "lists of two numbers, 0 and 1", expected, line=first[0][0], do=do)
+    width = len(held[0] or ()) if found else 0
+    if found and not truth:
+        do = "Save them as a matrix (numpy.save), better the scores that they were cut from"
+        raise DataError(path, f"lists of {width} zeros and ones", "labels, best first", line=first[0][0], do=do)
+    if found:
+        index.n_labels = index.n_labels or width
+    for line, record in itertools.chain(first, records):
+        if found:
+            labels: Any = record.get("labels")
+            if hot([held[0], labels], None) is False:
+                expected = f"{width} numbers, 0 or 1, as in the first lists"
+                raise DataError(path, f"labels: {shown(labels)}", expected, line=line)
+            record = record | {"labels": [place for place, value in enumerate(labels) if value]}
+        yield line, record
 
 
 def _run_lengths(again: np.ndarray) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.data.lines import shown
-from xcrepro.core.data.names import MATCHES, LabelNames, composed, difference
+from xcrepro.core.data.names import MATCHES, LabelNames, bare, composed, difference
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS
 
@@ -76,6 +76,8 @@ class Index:
         What a label is called, and the name that it was taken for -> how often.
     outside : int
         Labels of ``label_names`` that only predictions have, of those that were learnt: averages over labels leave them out.
+    done : dict of str to int
+        What was done to answers of a language model (:data:`~xcrepro.tools.formats.answers.RULES`) -> to how many.
     repeated : dict of str to int
         What a label is called -> how often a row of predictions had it a second time.
     unjudged : set of str
@@ -112,6 +114,7 @@ class Index:
         self.n_learnt = self.outside = 0  # names that were learnt, and of these those of predictions alone
         self.numbers_were = ""  # what whole numbers in text files were taken for
         self.left_out: dict[str, int] = {}
+        self.done: dict[str, int] = {}  # what was done to answers that are no plain lists -> to how many
         self.named: set[int] = set()
         self.unjudged: set[str] = set()
         if label_names is not None and not isinstance(label_names, LabelNames):
@@ -203,6 +206,12 @@ class Index:
                     numbers, most = True, max(most, int(text))
                     if self.labels_are == "names":
                         names = names or (file, line, text)
+        for path, found in held:  # pandas makes 12.0 of 12 where a cell of the column is empty
+            held_here = [text for text in getattr(found, "first", ()) if isinstance(text, str)]
+            odd = [text for text in held_here if re.fullmatch(r"\d+\.0", text)]
+            if odd and self.labels_are is None and all(re.fullmatch(r"\d+(\.0)?", text) for text in held_here):
+                do = "Save the column as whole numbers (astype('Int64')); --labels-are names (labels_are=) takes names"
+                raise DataError(path, f"label {shown(odd[0])}", "an id or a name", line=found.first[odd[0]][1], do=do)
         if names and ids and self.labels_are != "ids":
             do = (
                 "Give the names in the order of their ids (--labels, label_names=); a code in JSON is a text, in quotes"
@@ -225,6 +234,7 @@ class Index:
         known = {text for part in texts[:n_known] for text in part}
         self.of_truth = LabelNames(tuple(sorted(texts[0])))
         more = {text for part in texts[1:] for text in part} - known
+        more = {text for text in more if self.of_truth.id(bare(text)) is None}
         more = {text for text in more if not (self.match and self.of_truth.matching(text, self.match))}
         names = sorted(known | more, key=int if by_size else None)
         if self.n_labels is not None and len(names) > self.n_labels:
@@ -250,7 +260,10 @@ class Index:
         except DataError:
             names = self.label_names
             ambiguous = names is not None and isinstance(text, str) and names.is_ambiguous(text)
-            if names is not None and not ambiguous:
+            if names is not None and not ambiguous and isinstance(text, str):
+                if (label := names.id(bare(text))) is not None:
+                    self.done["bare"] = self.done.get("bare", 0) + times
+                    return label
                 name = self._taken_for(text, self.of_truth or names, times)
                 if name is not None:
                     return names.id(name)

@@ -23,10 +23,11 @@ from typing import Any
 
 from scipy import sparse
 
-from xcrepro.core.data.lines import json_lines, shown
+from xcrepro.core.data.lines import shown
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
-from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
+from xcrepro.tools.formats import answers
+from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, with_ids, writing
 from xcrepro.tools.formats.index import Index
 
 _ROW_KEYS = ("row", "uid", "id", "document_id")
@@ -35,7 +36,8 @@ _TRUTH_KEYS = ("labels", "target_ind", "subjects")
 
 def sniff(name: str, head: bytes) -> bool:
     """Whether it begins with an object."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    start = b"".join(head.removeprefix(b"\xef\xbb\xbf")[:1000].split())
+    return start.startswith((b"{", b"[{"))
 
 
 def holds(head: bytes) -> tuple[str, ...]:
@@ -52,13 +54,14 @@ def holds(head: bytes) -> tuple[str, ...]:
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The relevant labels; with ``target_rel`` those above 0."""
     entries, n = Entries(path, index, typed=True), 0
-    for n, (line, record) in enumerate(json_lines(path), 1):
+    for n, (line, record) in enumerate(with_ids(path, answers.records(path), index, truth=True), 1):
         row = entries.place(line, n - 1, _row_id(record))
         key = next((key for key in _TRUTH_KEYS if key in record), None)
         if key is None or "scores" in record:
             found = "'scores', which predictions have" if key else f"the keys {shown(', '.join(record))}"
             raise DataError(path, found, f"a truth: {' or '.join(_TRUTH_KEYS)}", line=line)
-        labels = _list(path, line, record, key)
+        plain = key != "labels" or _is_plain(record[key])
+        labels = _list(path, line, record, key) if plain else answers.labels_of(path, line, record[key], index)[0]
         values = _list(path, line, record, "target_rel", len(labels)) if "target_rel" in record else [1.0] * len(labels)
         for label, value in zip(labels, values, strict=True):
             if not is_finite(value) or value < 0:
@@ -71,11 +74,22 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Labels with their scores, in any order, or without scores, best first."""
     entries, n, scored = Entries(path, index, typed=True), 0, None
-    for n, (line, record) in enumerate(json_lines(path), 1):
+    for n, (line, record) in enumerate(with_ids(path, answers.records(path), index, truth=False), 1):
         row = entries.place(line, n - 1, _row_id(record))
         if "results" in record:
             labels = _list(path, line, record, "results")
             scores: list[Any] = [label.get("score") if isinstance(label, dict) else None for label in labels]
+        elif (key := next((key for key in answers.KEYS if key in record), "")) and (
+            key != "labels" or not _is_plain(record[key])
+        ):
+            labels, given = answers.labels_of(path, line, record[key], index)
+            has = given is not None
+            scored = has if scored is None and labels else scored
+            if labels and has != scored:
+                raise DataError(
+                    path, "an answer with scores" if has else "one without", "one kind throughout", line=line
+                )
+            scores = given if given is not None else [-1.0 - at for at in range(len(labels))]
         elif "labels" in record:
             labels = _list(path, line, record, "labels")
             has = "scores" in record
@@ -98,6 +112,13 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 
 def _row_id(record: dict) -> object:
     return next((record[key] for key in _ROW_KEYS if key in record), None)
+
+
+def _is_plain(value: object) -> bool:
+    """Whether it is a list of names or ids, or of Annif's subjects."""
+    if not isinstance(value, list):
+        return False
+    return all(type(one) in (str, int, bool) or (isinstance(one, dict) and "uri" in one) for one in value)
 
 
 def _list(path: str | os.PathLike, line: int, record: dict, key: str, n: int | None = None) -> list:

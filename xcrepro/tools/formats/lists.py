@@ -14,7 +14,7 @@ from xcrepro.core.data.lines import shown
 from xcrepro.core.data.sources import open_source
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
-from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, writing
+from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, with_ids, writing
 from xcrepro.tools.formats.index import Index
 
 
@@ -32,7 +32,7 @@ def holds(head: bytes) -> tuple[str, ...]:
 
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The labels of each row; their order means nothing."""
-    entries, rows = Entries(path, index, typed=True), _rows(path)
+    entries, rows = Entries(path, index, typed=True), _rows(path, index, truth=True)
     for row, labels in enumerate(rows):
         for label in labels:
             entries.add(None, row, _label(path, row, label))
@@ -42,7 +42,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
 
 def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> TopK:
     """Pairs are ranked by their scores; labels alone stand best first, and -1, -2, ... stand in for scores."""
-    entries, rows = Entries(path, index, typed=True), _rows(path)
+    entries, rows = Entries(path, index, typed=True), _rows(path, index, truth=False)
     kinds = {isinstance(label, list) for labels in rows for label in labels}
     if len(kinds) > 1:
         raise DataError(path, "labels and [label, score] pairs together", "one kind throughout")
@@ -64,7 +64,7 @@ def _label(path: str | os.PathLike, row: int, label: object) -> str | int:
     return label
 
 
-def _rows(path: str | os.PathLike) -> list[list]:
+def _rows(path: str | os.PathLike, index: Index, truth: bool) -> list[list]:
     with open_source(path) as stream:
         try:
             rows = json.loads(stream.read())
@@ -72,7 +72,7 @@ def _rows(path: str | os.PathLike) -> list[list]:
             raise DataError(path, f"no JSON ({error})", "one list of lists", do="Was the file cut?") from None
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise DataError(path, "JSON of another kind", "a list with a list for each row")
-    return rows
+    return [record["labels"] for _, record in with_ids(path, ((None, {"labels": row}) for row in rows), index, truth)]
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:

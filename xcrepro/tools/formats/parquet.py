@@ -2,8 +2,9 @@
 
 Either a row of the table is a row of the data: ``labels``, a list, of predictions beside it ``scores``, a list of the same
 length; or a row of the table is a pair: ``row``, ``label``, of predictions ``score``; of a truth perhaps ``relevance``, and
-those above 0, or true, count. Of a table of lists the rows stand in order, unless row ids are given: then its column ``row``
-says which row each is.
+those above 0, or true, count; ranx's ``q_id``, ``doc_id``, ``score`` are read, too. A table without these has a column for
+each label, as :mod:`xcrepro.tools.formats.wide`. Of a table of lists the rows stand in order, unless row ids are given: then
+its column ``row`` says which row each is.
 """
 
 from __future__ import annotations
@@ -20,9 +21,14 @@ from xcrepro.core.data.sources import require_file
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
-from xcrepro.tools.formats.entries import Entries, predicted, relevant
+from xcrepro.tools.formats import wide
+from xcrepro.tools.formats.entries import Entries, predicted, relevant, with_ids
 from xcrepro.tools.formats.index import Index
 
+_RANX = {"q_id": "row", "doc_id": "label"}
+"""ranx's columns, and what they are here."""
+_INDEX = "__index_level_0__"
+"""pandas' name for the index of a table."""
 _KNOWN = ("row", "label", "labels", "score", "scores", "relevance", "rank")
 
 
@@ -39,6 +45,8 @@ def _pyarrow():
 def holds_file(path: str | os.PathLike) -> tuple[str, ...]:
     """By the columns."""
     names = set(_open(path).schema_arrow.names)
+    if {*_RANX} <= names or not {"labels", "row", "label"} & names:
+        return ("truth", "predictions")
     return ("predictions",) if names & {"score", "scores"} else ("truth",)
 
 
@@ -55,9 +63,15 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
     entries, n, file = Entries(path, index, typed=True), 0, _open(path)
     columns = set(file.schema_arrow.names)
+    if not {"labels", "row", "label"} & columns and not {*_RANX} <= columns:
+        return _wide(path, index, file, truth=not scored)
     if twice := [name for name in _KNOWN if file.schema_arrow.names.count(name) > 1]:
         raise DataError(path, f"the column {twice[0]} more than once", "each column once")
+    names = {} if "label" in columns else {name: other for name, other in _RANX.items() if name in columns}
     lists = "labels" in columns
+    if names and not scored:
+        names |= {"score": "relevance"}
+    columns = {names.get(name, name) for name in columns}
     wanted = ["labels"] if lists else ["row", "label"]
     wanted += (["scores"] if lists else ["score"]) * scored
     if missing := [name for name in wanted if name not in columns]:
@@ -65,7 +79,12 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
     if not scored and columns & {"score", "scores"}:
         raise DataError(path, "a column of scores, which predictions have", "a truth: labels, or row and label")
     wanted += sorted({"row", *([] if lists or scored else ["relevance"])} & columns - {*wanted})
-    for n, record in enumerate(_records(path, file, wanted), 1):
+    back = {other: name for name, other in names.items()}
+    records = (
+        (None, {names.get(name, name): value for name, value in given.items()})
+        for given in _records(path, file, [back.get(name, name) for name in wanted])
+    )
+    for n, (_, record) in enumerate(with_ids(path, records, index, not scored) if lists else records, 1):
         where = f"in row {n - 1} of the table"
         if not lists:
             if type(record["row"]) not in (str, int):
@@ -82,6 +101,17 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
     if lists:
         entries.has_rows(n)
     return entries
+
+
+def _wide(path: str | os.PathLike, index: Index, file, truth: bool) -> Entries:
+    """A table with a column for each label, read as its CSV is."""
+    names = [name for name in file.schema_arrow.names if name != _INDEX]
+    first = [_INDEX] * (_INDEX in file.schema_arrow.names) + names
+    body = [
+        (None, ["" if value is None else str(value) for value in (record[name] for name in first)])
+        for record in _records(path, file, first)
+    ]
+    return wide.read_cells(path, index, truth, None, ["id" if name == _INDEX else name for name in first], body)
 
 
 def _relevance(path: str | os.PathLike, where: str, value: object) -> float:

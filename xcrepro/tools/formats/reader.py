@@ -22,6 +22,7 @@ from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.core.predictions import without_rounding
 from xcrepro.tools import formats
+from xcrepro.tools.formats import answers
 from xcrepro.tools.formats.entries import Entries
 from xcrepro.tools.formats.index import Index
 
@@ -210,6 +211,8 @@ def read(
         for key, (file, _) in held.items()
         if os.path.exists(file)
     }
+    if index.done:
+        lines.append(answers.said(index))
     if took:
         lines.insert(0, f"read: {', '.join(f'{file} as {taken}' for file, taken in took.items())}")
     found = _finished(found, Y, index, exclude, named, None if truth is None else known, lines)

@@ -22,6 +22,7 @@ from xcrepro.tools.formats.entries import Entries, predicted, relevant, writing
 from xcrepro.tools.formats.index import Index
 
 _RUN = re.compile(rb"\S+\s+(Q0\s+\S+\s+\S+\s+\S+|\S+\s+\S+\s+-?\d+\s+[-+\d.]\S*(?=\s+\S*[A-Za-z]))\s+\S+\s*")
+_HEADING = re.compile(r"doc\w*|doc[-_]?(id|no)|label|item|corpus[-_]id|score|rel(evance)?|sim", re.IGNORECASE)
 _QRELS = re.compile(rb"\S+\s+\S+\s+\S+\s+-?\d+\s*")
 
 
@@ -37,6 +38,9 @@ def holds(head: bytes) -> tuple[str, ...]:
 
 def _kind(head: bytes) -> str | None:
     lines = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    first = lines[0].decode("utf-8", "replace").split()
+    if len(first) in (4, 6) and all(_HEADING.fullmatch(first[at]) for at in (2, 4 if len(first) > 4 else 3)):
+        lines = lines[1:]
     line = next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), b"")
     if _RUN.fullmatch(line):
         return "predictions"
@@ -80,10 +84,15 @@ def _rank(text: str) -> float:
 
 
 def _records(path: str | os.PathLike, n: int, columns: str) -> Iterator[tuple[int, list[str]]]:
+    first = True
     for line, text in text_lines(path):
         cells = text.split()
         if not cells or cells[0].startswith("#"):
             continue
+        if first and len(cells) == n and all(_HEADING.fullmatch(cells[at]) for at in (2, n - 2 if n > 4 else 3)):
+            first = False
+            continue
+        first = False
         if len(cells) != n:
             raise DataError(path, f"{len(cells)} columns, {shown(text)}", f"{n}: {columns}", line=line)
         yield line, cells

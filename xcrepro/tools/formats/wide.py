@@ -96,7 +96,21 @@ def _read(path: str | os.PathLike, index: Index, truth: bool) -> Entries:
     line, first = next(lines, (1, []))
     header = not first or not all(_NUMBER.fullmatch(cell.strip()) for cell in first)
     names = [cell.strip() for cell in first] if header else []
-    body = list(lines) if header else [(line, first), *lines]
+    return read_cells(
+        path, index, truth, line, names if header else [], list(lines) if header else [(line, first), *lines]
+    )
+
+
+def read_cells(
+    path: str | os.PathLike,
+    index: Index,
+    truth: bool,
+    line: int | None,
+    names: list[str],
+    body: list[tuple[int | None, list[str]]],
+) -> Entries:
+    """The values of a table, whose columns are called ``names``, or not; ``body`` has the lines' numbers and cells."""
+    header, first = bool(names), names or (body[0][1] if body else [])
     if not body or (header and len(names) < 2):
         raise DataError(path, "no row of numbers", "a table with a column for each label", line=line)
     ids = bool(names) and bool(

@@ -50,6 +50,7 @@ class Grid:
     columns: list[str]
     rows: list[list[Cell]]
     file: str = ""
+    printed: tuple[list[int], list[int]] | None = None  # rows and columns of a paper; None: all
 
     def __repr__(self) -> str:
         texts = [[" ".join(filter(None, (cell.text, cell.small))) for cell in row] for row in self.rows]
@@ -76,6 +77,10 @@ class Grid:
 
     def latex(self, origin: str = "") -> str:
         """A ``tabular``: the best in bold, what chance may keep from it with a circle, intervals small."""
+        if self.printed is not None:
+            rows, columns = self.printed
+            cells = [[self.rows[row][column] for column in columns] for row in rows]
+            return Grid(self.name, self.caption, [self.columns[column] for column in columns], cells).latex(origin)
         shape = "".join("r" if number else "l" for number in self.numeric)
         foot = [f"Data: {origin}."] if origin else []
         if any(cell.unclear for row in self.rows for cell in row):
@@ -105,7 +110,9 @@ def of_metrics(caption: str, metrics: pd.DataFrame, pairs: pd.DataFrame, name: s
             text, unclear = sentences.number(row["value"], metric, 2), model in near and not equal
             cells[model, metric, k] = Cell(text, ends, float(row["value"]), equal, unclear)
     rows = [[Cell(model), *(cells[model, metric, k] for metric, k in wanted)] for model in models]
-    return Grid(name, caption, columns, rows)
+    asked = {*zip(pairs["metric"], pairs["k"], strict=True)}  # what models are compared in
+    kept = [0, *(at for at, one in enumerate(wanted, 1) if one in asked)]
+    return Grid(name, caption, columns, rows, printed=([*range(len(rows))], kept) if len(kept) > 1 else None)
 
 
 def of_pairs(pairs: pd.DataFrame, models: Sequence[str]) -> Grid:
@@ -121,7 +128,9 @@ def of_pairs(pairs: pd.DataFrame, models: Sequence[str]) -> Grid:
         chances = [Cell(text.removeprefix("p ").removeprefix("= "), number=float(p)) for text, p in chances]
         rows.append([Cell(row["left"]), Cell(row["right"]), Cell(f"{row['metric']}@{row['k']}"), apart, *chances])
     columns = ["left", "right", "metric", "left less right", "p", "p raw"]
-    return Grid("pairs", "Differences and their intervals, in points (entropy in nats); bold: clear", columns, rows)
+    once = [at for at, row in enumerate(both.itertuples()) if [*models].index(row.left) < [*models].index(row.right)]
+    caption = "Differences and their intervals, in points (entropy in nats); bold: clear"
+    return Grid("pairs", caption, columns, rows, printed=(once, [*range(len(columns))]))
 
 
 def of_table(name: str, caption: str, table: pd.DataFrame, decimals: tables.Decimals = 2, file: str = "") -> Grid:

@@ -62,8 +62,10 @@ class Page:
         self.tables[name] = table
         self.write(f"csv/{name}.csv", table)
         if figure:
-            picture = figures.render(*figure, origin=self.given.origin, suffixes=(".svg",))[".svg"]
-            self.write(f"figures/{name}.svg", picture)
+            drawn = figures.render(*figure, origin=self.given.origin, suffixes=(".svg", ".pdf"))
+            picture = drawn[".svg"]
+            for suffix in (".svg", ".pdf"):
+                self.write(f"figures/{name}{suffix}", drawn[suffix])
             _show(picture, " ".join([" ".join(figure[0].get_suptitle().split()), *said]))
         show(*said)
         for grid in grids:
@@ -82,6 +84,8 @@ class Page:
             return
         (self.out / file).parent.mkdir(exist_ok=True)
         if isinstance(content, pd.DataFrame):
+            if "train points" in content:
+                content = content.assign(**{"train points": content["train points"].replace(-1, "not known")})
             without_formulas(content).to_csv(self.out / file, index=False, lineterminator="\n")
         else:
             (self.out / file).write_bytes(content)
