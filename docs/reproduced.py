@@ -125,8 +125,8 @@ def waiting(rows: Sequence[Row]) -> list[str]:
     lines = ["## Which tables still wait for somebody with a download", ""]
     lines += [
         "We cannot download these datasets here, and you perhaps can. One command computes what the kit can of their printed "
-        "rows, and `--record` makes one small file of the results, without any of the data, that you can "
-        "[send us](CONTRIBUTING.md#real-results). Then the rows move from *printed* to *in part*.",
+        "rows, and `--record` keeps the results, without any of the data ([real results](CONTRIBUTING.md#real-results)). "
+        "Then the rows move from *printed* to *in part*.",
         "",
         "| dataset | tables | command |",
         "| :-- | :-- | :-- |",
