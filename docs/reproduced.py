@@ -6,6 +6,7 @@ nowhere else, so the page takes it from there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from xcrepro.core.data import registry
@@ -17,6 +18,8 @@ from xcrepro.tools.reports import reproduce
 __all__ = ["COUNTED", "EXTENTS", "KINDS", "LISTING", "Row", "counts", "faults", "page", "read"]
 
 _OWN = "kit"  # the folder of items that belong to no document
+_ANOTHER = re.compile(r"small network|two towers|instead of [A-Z]|stand-?in")
+"""Words of a row in which another model takes the place of the document's."""
 
 
 def faults(
@@ -41,7 +44,7 @@ def faults(
         One text a fault, none where all is well: an item that is not there, or is named by no row; a row without items that
         is not missing, or with items that is; one said to be printed of which an item shows no printed numbers, or one that
         is more than printed and whose items have nothing else; one from saved predictions whose items take none; one that is
-        not in full and does not say why.
+        not in full and does not say why; one with another model that is no stand-in.
     """
     found = []
     for row in rows:
@@ -50,7 +53,7 @@ def faults(
         there = [items[id] for id in row.items if id in items]
         if bool(row.items) == (row.extent == "missing"):
             found.append(f"{where}: {row.extent or row.kind}, and items {' '.join(row.items) or 'none'}")
-        if row.extent and row.extent != "in full" and not row.why:
+        if row.extent not in ("", "in full", "definition") and not row.why:
             found.append(f"{where}: {row.extent}, and why: nothing")
         if row.kind not in COUNTED or not there:
             continue
@@ -58,6 +61,8 @@ def faults(
             found.append(f"{where}: printed, but its items rest on more and show no print")
         if row.extent != "printed" and all(rests_on(entry) == ["printed numbers"] for entry in there):
             found.append(f"{where}: {row.extent}, but its items rest on printed numbers alone")
+        if row.extent in ("in full", "on other data") and _ANOTHER.search(row.why):
+            found.append(f"{where}: {row.extent}, though a model stands in for another: {row.why}")
         if row.extent == "saved predictions" and not all("your predictions" in takes(entry) for entry in there):
             found.append(f"{where}: an item that takes no saved predictions")
     named = {id for row in rows for id in row.items}

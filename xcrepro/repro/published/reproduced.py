@@ -18,16 +18,17 @@ from xcrepro.core.errors import DataError
 
 LISTING = "notebooks/reproduced.csv"
 EXTENTS = {
-    "in full": "every curve, row and panel, on the document's own data, or by arithmetic on its own numbers; all of a text.",
+    "in full": "every curve, row and panel, on the document's own data; all of a text.",
+    "definition": "a definition, a formula or a toy example, in full: there are no data in it.",
     "in part": "some rows, panels or columns on the document's own data; what is missing is beside it.",
     "on other data": "the same experiment by the same kind of method, on other real data: does the finding carry over?",
-    "stand-in": "another method in place of the document's, on other data: does the same happen there?",
+    "stand-in": "another method in place of one of the document's (a small network for a deep model), on other data.",
     "not run": "the notebook can compute it, but needs a download, and its committed run has none.",
     "saved predictions": "drawn from a reader's saved predictions of its model, which is not trained here.",
     "printed": "the document's own numbers, compared and drawn; none is computed.",
     "missing": "no item yet.",
 }
-"""How far a figure or table is reproduced -> what that means, the furthest first."""
+"""How far a figure or table is reproduced -> what that means, the furthest first: the first that holds of all its parts."""
 OPEN = ("printed", "on other data", "stand-in", "not run")
 """Extents that a number on the document's own data lifts to "in part"."""
 KINDS = ("figure", "table", "text", "beyond")
@@ -104,8 +105,8 @@ def sentence(rows: Sequence[Row]) -> str:
     """How much is reproduced, as the README says it."""
     of = counts(rows)
     return (
-        f"Of the documents' {of.total()} figures and tables, {of['in full']} are computed in full and "
-        f"{of['in part']} in part on their own data, {of['on other data']} repeated on other real data, "
-        f"{of['stand-in']} with other methods too, and for "
-        f"{of['printed']} we compare only the printed numbers"
+        f"Of the documents' {of.total()} figures and tables, {of['in full']} are reproduced in full on their own data and "
+        f"{of['in part']} in part. {of['on other data']} are repeated with the same kind of method on other real data, "
+        f"{of['stand-in']} with a stand-in for a model that we do not have. {of['definition']} are definitions or toy "
+        f"examples, and for {of['printed']} we compare only the printed numbers"
     )
