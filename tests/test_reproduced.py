@@ -82,11 +82,6 @@ def test_the_page_has_every_row_and_its_counts(root, items):
             "Figure 3b: missing, and items jain16/fig3b",
         ),
         (
-            "table1_counterexample calibration/tables2_to_8,definition,",
-            "table1_counterexample,in full,",
-            "a definition",
-        ),
-        (
             'jain16/fig3c_fig3d_training,on other data,"PfastXML',
             'jain16/fig3c_fig3d_training,on other data,"two towers',
             "stands in",
