@@ -124,7 +124,7 @@ def test_an_item_whose_data_nobody_knows_is_refused(tmp_path):
 
     def says(text: str) -> manifest.Entry:
         output = {"output_type": "stream", "name": "stdout", "text": [text]}
-        cell = {"cell_type": "code", "metadata": {}, "source": "", "execution_count": 1, "outputs": [output]}
+        cell = {"cell_type": "code", "metadata": {}, "source": "print(1)", "execution_count": 1, "outputs": [output]}
         notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
         return manifest.Entry("demo/one", "One", tmp_path, tmp_path)
 

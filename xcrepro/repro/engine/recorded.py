@@ -160,7 +160,7 @@ def own_data(dataset: object, root: Path | None = None) -> Path | None:
 
 def write(path: Path, record: Record) -> None:
     """Write the file of a record, whole or not at all; one that no run can come to is refused."""
-    if fault := impossible(run_log):
+    if fault := impossible(record):
         raise DataError(path, fault, "what a run can come to", do="Nothing was written")
     with paths.atomic_path(path) as temporary:
         temporary.write_text(_text(record), encoding="utf-8", newline="\n")
@@ -209,10 +209,10 @@ def parsed(content: bytes, path: str | Path) -> Record:
     for part, rows in found.items():
         if odd := [number for number, row in enumerate(rows, 1) if list(row) != list(rows[0])]:
             raise DataError(path, f"other columns in row {odd[0]} of table {part!r}", ", ".join(rows[0]))
-    run_log = Record(provenance, found)
-    if fault := impossible(run_log):
+    record = Record(provenance, found)
+    if fault := impossible(record):
         raise DataError(path, fault, "what a run can come to")
-    return run_log
+    return record
 
 
 _MARKUP = re.compile(r"<[A-Za-z/!?]")
