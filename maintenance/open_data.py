@@ -207,7 +207,7 @@ def _names(title: str, author: str) -> Iterable[tuple[str, ...]]:
 
     The head ends before the first number, colon or word such as "Vol."; one with fewer than two words says too little.
     """
-    by = "" if author in NOBODY else author
+    by = _by(author)
     for text, least in ((title, 1), (_COUNTING.split(title, 1)[0], 2)):
         words = _WORDS.findall(re.sub("['’]", "", text.lower()))
         telling = [word for word in words if _tells(word)]
@@ -215,6 +215,11 @@ def _names(title: str, author: str) -> Iterable[tuple[str, ...]]:
             telling = [word for word in words if not _ROMAN.fullmatch(word)]
         if len(telling) >= least:
             yield by, *telling
+
+
+def _by(author: str) -> str:
+    """Nothing, where no other book is known to be by the same."""
+    return "" if author in NOBODY else author
 
 
 @functools.cache
@@ -231,18 +236,18 @@ def near_duplicates(test: Iterable[tuple[str, str]], train: Iterable[tuple[str, 
     for book in train:
         keys, words = _likeness(*book)
         seen |= keys
-        of_author[book[1] if book[1] not in NOBODY else ""].append(words)
+        of_author[_by(book[1])].append(words)
     found = []
     for book in test:
         keys, words = _likeness(*book)
-        others = of_author.get(book[1] if book[1] not in NOBODY else "", ())
+        others = of_author.get(_by(book[1]), ())
         found.append(bool(keys & seen) or any(len(words & own) >= NEAR * len(words | own) > 0 for own in others))
     return np.array(found)
 
 
 def _likeness(title: str, author: str) -> tuple[set[tuple], set[str]]:
     """The author with the first telling words of a title, and with those of its first clause; and all its telling words."""
-    by = "" if author in NOBODY else author
+    by = _by(author)
     whole, clause = (
         tuple(filter(_tells, _WORDS.findall(re.sub("['’]", "", text.lower()))))
         for text in (title, _CLAUSE.split(title, 1)[0])

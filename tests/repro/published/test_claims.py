@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import xcrepro as xc
 from tests.refused import damaged, refused
@@ -254,6 +255,21 @@ def test_intervals_go_with_the_correction(jain16):
         assert row.value - row.low == pytest.approx(0.01 * NormalDist().inv_cdf(1 - 0.05 / among / 2), rel=1e-6)
     raw = [2 * (1 - NormalDist().cdf(each)) for each in z]
     assert np.allclose(found["p"], [3 * raw[0], 2 * raw[1], 2 * raw[1]], rtol=1e-9, atol=0)
+
+
+@pytest.mark.parametrize("degrees", [2, 4, 400, None])
+def test_p_and_interval_say_the_same_by_whatever_law(jain16, degrees):
+    """p as Student's of few runs gives it, or a bootstrap's count; the errors beside it are normal."""
+    rng, seen = np.random.default_rng(degrees or 0), set()
+    for _ in range(60):
+        z = rng.normal(3, 4, 3)
+        raw = 2 * stats.t(degrees).sf(abs(z)) if degrees else np.minimum(rng.integers(1, 80, 3) / 1000, 1.0)
+        found = jain16.comparisons(rows({"TIB": 0.01 * z}).assign(**{"p raw": raw}), only=TREES)
+        beyond = (found["low"] > 0) | (found["high"] < 0)
+        assert (beyond == (found["p"] <= 0.05)).all()
+        assert (beyond == (found["outcome"] != "cannot tell")).all()
+        seen |= {*beyond}
+    assert seen == {True, False}
 
 
 def test_real_data_decide(jain16):

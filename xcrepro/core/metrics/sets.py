@@ -586,7 +586,7 @@ def _kept(scores: np.ndarray, row: np.ndarray, sizes: np.ndarray, level: float, 
     least = 0.0
     if (never > _EQUAL).any():  # half of the rows say whether the level can be kept, and have no part in what follows
         told, rows = never[::2], rows[1::2]
-        error = told.std(ddof=1) / told.size**0.5 if told.size > 1 else 1.0
+        error = told.std(ddof=1) / math.sqrt(told.size) if told.size > 1 else 1.0
         least = min((told.sum() + 1) / (told.size + 1) + SURE * error, 1.0)
         scores, weights = (each[np.isin(row, rows)] for each in (scores, weights))
         never = never[1::2]

@@ -554,6 +554,9 @@ def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame
     share = np.full(len(comparisons), np.nan)
     share[order] = (1 - level) / among
     half = error * np.asarray(distributions.normal_quantile(1 - np.where(np.isnan(share), 1, share) / 2))
+    # A p of few runs is Student's, one of a bootstrap is counted: where the normal interval says otherwise, p decides.
+    apart, reached = np.abs(off), half >= np.abs(off)
+    half = np.where(reached & sure, apart * (1 - 1e-9), np.where(~reached & ~sure & ~np.isnan(raw), apart, half))
     comparisons["low"], comparisons["high"] = comparisons["value"] - half, comparisons["value"] + half
     side = (
         np.sign(target - comparisons["value"].abs())
