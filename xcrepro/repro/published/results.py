@@ -33,8 +33,8 @@ def audit_results(path: str | Path) -> pd.DataFrame:
     The file is a table with commas, semicolons or tabs, in Markdown or in LaTeX. It is tidy (``dataset, method, variant,
     metric, k, value``) or wide (``dataset, method, variant, P@1, ...``); the first three may be missing, and a first column of
     another name is the method. An empty cell, a dash or ``n/a`` is not reported, and of ``90.1 ± 0.2`` the number counts;
-    numbers are percent if any rate is above 1, else fractions. A number means all that rounds to its digits. ``attrs["checked"]`` and
-    ``attrs["not checked"]`` list the metrics.
+    numbers are percent if any rate is above 1, else fractions. A number means all that rounds to its digits.
+    ``attrs["checked"]`` and ``attrs["not checked"]`` list the metrics.
     """
     import pandas as pd
 
