@@ -774,3 +774,45 @@ def test_fractions_where_percent_are_usual_are_refused(capsys):
     assert main(["certainty", "0.54", "0.52", "-n", "100"]) == 2
     assert "--fractions" in capsys.readouterr().err
     assert main(["certainty", "0.54", "0.52", "-n", "100", "--fractions"]) == 0
+
+
+# ---------------------------------------------------------------- numbers and rows that a program made otherwise
+
+
+def test_a_printed_number_that_is_another_definition_is_explained():
+    rng = np.random.default_rng(6)
+    Y = (rng.random((44, 9)) < 0.3).astype(np.float32)
+    Y[:, 0] = 1
+    scores = Y + rng.normal(0, 1.2, Y.shape)
+    top = xc.TopK.from_scores(scores, 9)
+    order = np.argsort(-scores, axis=1)
+    hits = np.take_along_axis(Y, order, axis=1)
+    weights = [(row[: at + 1].sum() / (at + 1)) for row in hits for at in np.flatnonzero(row)]
+    batches = [
+        macro_f1([np.flatnonzero(row).tolist() for row in Y[at : at + 16]],
+                 [list(zip(range(9), map(float, row), strict=True)) for row in scores[at : at + 16]], 3, {*range(9)})
+        for at in range(0, 44, 16)
+    ]  # fmt: skip
+    for metric, k, value, name in (
+        ("R", 3, (hits[:, :3].sum(axis=1) > 0).mean(), "R (any hit)"),
+        ("macro-F1", 3, np.mean(batches), "macro-F1 (mean over batches)"),
+        ("LRAP", 9, np.mean(weights), "LRAP (label-weighted)"),
+    ):
+        found = xc.published.explain(f"{100 * value:.5f}", Y, top, metric=f"{metric}@{k}")
+        assert name in set(found.loc[found["agrees"] != "", "definition"]), metric
+
+
+@pytest.mark.parametrize("parts", [1, 3, 4])
+def test_rows_that_a_sampler_repeats_are_named(parts):
+    rng = np.random.default_rng(2)
+    n = 200 + parts // 4  # a number that the parts do not divide
+    more = 2 if parts == 1 else -n % parts
+    Y = (rng.random((n, 12)) < 0.25).astype(np.float32)
+    scores = (Y + rng.normal(0, 0.5, Y.shape)).astype(np.float32)
+    filled = np.concatenate([scores, scores[:more]])
+    gathered = np.concatenate([filled[part::parts] for part in range(parts)])
+    [finding] = [one for one in xc.diagnose.check(Y, xc.TopK.from_scores(gathered, 5)) if one.kind == "shape"]
+    assert (finding.evidence["more"], finding.evidence["parts"]) == (more, parts)
+    if parts > 1:
+        moved = [one for one in xc.diagnose.check(Y, xc.TopK.from_scores(gathered[:n], 5)) if one.kind == "rows moved"]
+        assert [one.evidence["step"] for one in moved] == [f"{parts} parts"]

@@ -84,6 +84,6 @@ def no_figures(here, monkeypatch) -> None:
 
     def held(fig, table, **_) -> dict[str, bytes]:
         figures.held(fig, table)
-        return {".svg": b"<svg></svg>"}
+        return {".svg": b"<svg></svg>", ".pdf": b"%PDF"}
 
     monkeypatch.setattr(figures, "render", held)

@@ -105,7 +105,7 @@ def test_every_figure_and_table_has_its_words(made, page):
     for name, part in made.parts.items():
         assert part["said"], name
         assert all(said in texts for said in part["said"])
-        assert (f"figures/{name}.svg" in made.files) == part["figure"]
+        assert all((f"figures/{name}{suffix}" in made.files) == part["figure"] for suffix in (".svg", ".pdf"))
         assert {f"latex/{table}.tex" for table in part["tables"]} <= set(made.files)
     alts = re.findall(r'<img alt="([^"]+)"', page)
     assert len(alts) == sum(part["figure"] for part in made.parts.values()) == 7
@@ -225,7 +225,7 @@ def test_what_is_not_known_is_left_out_and_said(small):
     assert not {"PSP", "PSnDCG"} & set(report.frame()["metric"])
     assert not {"bins", "bands", "price"} & set(report.parts)
     assert set(report.frame("calibration")["model"]) == {"five"}
-    assert report.frame("labels")["train points"].eq(-1).all()
+    assert report.frame("labels")["train points"].eq("not known").all()
     page = report.to_html()
     Page(page)
     for words in ("No train truth was given", "The scores of margins do not all lie", "No price of coverage of five"):

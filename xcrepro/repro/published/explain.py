@@ -287,6 +287,7 @@ def _candidates(
         yield from _registered(reading, ks)
         yield from _by_rows(reading, ks)
         yield from _by_labels(reading, ks, train)
+    yield from _by_batches(truth, top, ks)
     yield from _ties_averaged(truth, top, ks)
     yield from _lrap_of_all_places(truth, top, ks)
     yield from _calibration(truth, top, ks)
@@ -405,6 +406,7 @@ def _by_rows(reading: _Reading, ks: list[int]) -> Iterator[_Candidate]:
             ("DCG", dcg.mean(), "not normalised"),
             ("AP (of |y|)", _per_row(rising, sizes).mean(), "divides by |y|: trec_eval's map_cut"),
             ("AP (of hits)", _per_row(rising, hits).mean(), "divides by the hits found"),
+            ("R (any hit)", (hits > 0).mean(), "served: the share of rows with a hit, as retrieval calls its recall"),
             ("Jaccard", _per_row(hits, sizes + m - hits).mean(), "scikit-learn, jaccard_score(average='samples')"),
             ("F of means", 2 * P * R / max(P + R, 1e-300), "of mean P and mean R, instead of the mean of rows' F"),
             ("Hamming (of L)", (sizes + m - 2 * hits).mean() / reading.truth.n_labels, "scikit-learn, hamming_loss"),
@@ -458,6 +460,31 @@ def _by_labels(reading: _Reading, ks: list[int], train: Truth | None) -> Iterato
             yield _Candidate(f"macro-F1 (epsilon {epsilon:g})", k, reading.variant, value, source)
 
 
+_BATCHES = (8, 16, 32, 64, 100, 128, 256, 512)
+
+
+def _by_batches(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
+    """Macro-averages of each batch of rows, and their mean, as a training log prints them."""
+    from xcrepro.core.metrics.labelwise import confusion
+
+    n, Y = truth.n_rows, truth.to_csr()
+    for size in _BATCHES if n <= _ROWS_IN_BATCHES else ():
+        if size >= n:
+            return
+        parts = [confusion(Y[at : at + size], top.rows(slice(at, at + size)), ks) for at in range(0, n, size)]
+        for i, k in enumerate(ks):
+            for name, values in (
+                ("macro-F1", [part.f_beta()[i].mean() for part in parts]),
+                ("macro-P", [part.precision()[i].mean() for part in parts]),
+                ("macro-R", [part.recall()[i].mean() for part in parts]),
+            ):
+                source = f"each batch of {size} rows by itself, the last one too, as a training loop adds them up"
+                yield _Candidate(f"{name} (mean over batches)", k, f"batches of {size}", float(np.mean(values)), source)
+
+
+_ROWS_IN_BATCHES = 20_000
+
+
 def _ties_averaged(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
     """The expected value over all orders of tied places, of what is linear in the hits."""
     from xcrepro.core.metrics import evaluate
@@ -472,6 +499,7 @@ def _ties_averaged(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidat
 
 def _lrap_of_all_places(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
     """scikit-learn's: a tie stands at its last place, as do all labels without a place, and a row without labels has 1."""
+    top = top.head(max(int((top.ids >= 0).sum(axis=1).max(initial=0)), 1))
     if top.k not in ks:
         return
     found, end = truth.hits(top.ids), np.tile(np.arange(top.k), (len(top), 1))
@@ -483,6 +511,10 @@ def _lrap_of_all_places(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Can
     values = _per_row(listed + (sizes - found.sum(axis=1)) * sizes / top.n_labels, sizes) + (sizes == 0)
     source = "label_ranking_average_precision_score: ties at their last place, 1 for a row without labels"
     yield _Candidate("LRAP (scikit-learn)", top.k, _STANDARD, float(values.mean()), source)
+    weighted = float((values * sizes).sum() / max(sizes.sum(), 1))
+    yield _Candidate(
+        "LRAP (label-weighted)", top.k, _STANDARD, weighted, "lwlrap of DCASE: each label of a row counts once"
+    )
 
 
 def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:

@@ -312,6 +312,8 @@ def _shape(case: _Case) -> Iterable[Finding]:
 def _where_rows_are_missing(case: _Case, evidence: dict) -> str:
     """A few rows more or fewer: where do they fall out?"""
     rows, n = len(case.top), case.n
+    if rows > n and (cause := _of_a_sampler(case, evidence)):
+        return cause
     step = n - rows  # of the truth's row, for the same prediction, behind the gap
     long = max(rows, n)
     ids = np.full((long, case.k), -1, np.int32)
@@ -322,13 +324,45 @@ def _where_rows_are_missing(case: _Case, evidence: dict) -> str:
     given, other = padded.hits, padded.hits_of(_stepped(ids, step))
     first, better = _from_row(given, other)
     if not better:
-        return "a few rows are missing, nobody knows where"
+        few = "a few rows too many" if rows > n else "a few rows are missing"
+        return f"{few}, nobody knows where"
     evidence |= {"first_row": first, "step": step}
     lacking = "the predictions lack" if step > 0 else "the truth lacks"
     return (
         f"up to row {first} or so they fit, from there on prediction i belongs to row i {step:+}: "
         f"{lacking} about row {first} (a blank line that was skipped?)"
     )
+
+
+PARTS = range(2, 17)
+"""How many processes may have predicted, each its share of the rows."""
+
+
+def _interleaved(rows: int, parts: int) -> np.ndarray:
+    """For each place the row that is there, where rows 0, parts, 2 parts, ... come first, then 1, parts + 1, ..."""
+    return np.concatenate([np.arange(part, rows, parts) for part in range(parts)])
+
+
+def _of_a_sampler(case: _Case, evidence: dict) -> str:
+    """Rows that a sampler repeated to fill its last round, behind the others or gathered process by process."""
+    rows, more = len(case.top), len(case.top) - case.n
+    whole = np.column_stack([case.top.ids[:, : case.k], case.top.scores[:, : case.k].view(np.int32)])
+    found = []
+    for parts in (1, *(parts for parts in PARTS if rows % parts == 0)):
+        back = np.argsort(_interleaved(rows, parts), kind="stable")
+        if np.array_equal(whole[back[-more:]], whole[back[:more]]):
+            found.append((int(case.hits_of(case.ids[back[: case.n]]).sum()), -parts))
+    if found:
+        parts = -max(found)[1]
+        evidence |= {"more": more, "parts": parts}
+        again = f"the last {more} are the first {more} once more, as a sampler repeats rows to fill its last round: cut them"
+        if parts == 1:
+            return f"too many; {again}"
+        return (
+            f"too many; they come in {parts} interleaved parts (0, {parts}, {2 * parts}, ...; 1, {parts + 1}, ...), as "
+            f"{parts} processes gather them: put them in order, then {again}"
+        )
+    return ""
 
 
 def _padded(truth: Truth, rows: int) -> Truth:
@@ -415,6 +449,18 @@ def _rows_moved(case: _Case) -> Finding | None:
             f"{_percent(now)} as it stands, {_percent(then)} so. {cause.capitalize()}. Line the two up again"
         )
         return Finding("rows moved", text, {"step": step, "first_row": first, "given": now, "moved": then})
+    for parts in PARTS if n > 2 * max(PARTS) else ():
+        places = _interleaved(-(-n // parts) * parts, parts)[:n]
+        ids = np.full_like(case.ids, -1)
+        ids[places[places < n]] = case.ids[places < n]
+        other = case.hits_of(ids)
+        if case.is_better(other):
+            now, then = case.rate(case.hits), case.rate(other)
+            text = (
+                f"{case.name} come in {parts} interleaved parts (0, {parts}, {2 * parts}, ...; 1, {parts + 1}, ...), as "
+                f"{parts} processes gather them: P@{case.k} {_percent(now)} as they are, {_percent(then)} put in order"
+            )
+            return Finding("rows moved", text, {"step": f"{parts} parts", "first_row": 0, "given": now, "moved": then})
     as_text = np.argsort(np.arange(n).astype(str), kind="stable")  # 0, 1, 10, 11, 2, ...
     back = np.empty(n, np.int64)
     back[as_text] = np.arange(n)
