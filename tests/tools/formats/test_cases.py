@@ -230,6 +230,8 @@ WITH_BLANKS = [pair for pair in NARROW if not WORDS & {*pair}]
 CASES = [
     Case("ICD-9: septicaemia and hearing loss", [["0389", "4019"], ["389"], ["25000"]],
          scored(["389", "0389"], ["0389", "389"], ["25000", "4019"]), NAMED),
+    Case("ICD-9, of so many labels", [["0389", "4019"], ["389"], ["25000"]],
+         scored(["389", "0389"], ["0389", "389"], ["25000", "4019"]), SOME, {"n_labels": 30_000}),
     Case("Dewey", [["007.1"], ["7.1"], ["250.00"]], scored(["7.1", "007.1"], ["7.1"], ["250.0", "250.00"]), NARROW),
     Case("products", [["00012"], ["12", "+12"], ["012"]], scored(["12"], ["+12", "00012"], ["012", "12"]), NARROW),
     Case("codes of whole numbers", [["389"], ["4019", "7"]], scored(["389", "7"], ["7", "25000"]), NARROW),
