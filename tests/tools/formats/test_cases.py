@@ -745,6 +745,13 @@ def test_a_table_of_results_is_read_as_it_is_saved(tmp_path, name):
     assert found.attrs["not checked"] == []
 
 
+@pytest.mark.parametrize("cell", ["90,1", "9,05"])
+def test_a_comma_for_a_point_is_named(tmp_path, cell):
+    (tmp_path / "a.csv").write_text(f"method;P@1;nDCG@1\nA;{cell};90.1\n")
+    with pytest.raises(XCError, match="line 2: found P@1"):
+        audit_results(tmp_path / "a.csv")
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_ids_that_became_fractions_are_named(tmp_path, separator):
     (tmp_path / "t.csv").write_text(f"row{separator}label\n0{separator}12\n1{separator}3\n")
