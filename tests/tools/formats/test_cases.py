@@ -230,6 +230,8 @@ WITH_BLANKS = [pair for pair in NARROW if not WORDS & {*pair}]
 CASES = [
     Case("ICD-9: septicaemia and hearing loss", [["0389", "4019"], ["389"], ["25000"]],
          scored(["389", "0389"], ["0389", "389"], ["25000", "4019"]), NAMED),
+    Case("ICD-9, of so many labels", [["0389", "4019"], ["389"], ["25000"]],
+         scored(["389", "0389"], ["0389", "389"], ["25000", "4019"]), SOME, {"n_labels": 30_000}),
     Case("Dewey", [["007.1"], ["7.1"], ["250.00"]], scored(["7.1", "007.1"], ["7.1"], ["250.0", "250.00"]), NARROW),
     Case("products", [["00012"], ["12", "+12"], ["012"]], scored(["12"], ["+12", "00012"], ["012", "12"]), NARROW),
     Case("codes of whole numbers", [["389"], ["4019", "7"]], scored(["389", "7"], ["7", "25000"]), NARROW),
@@ -741,6 +743,13 @@ def test_a_table_of_results_is_read_as_it_is_saved(tmp_path, name):
     told = found[["method", "column", "printed", "expected"]].replace(r"(\d) %", r"\1", regex=True).to_numpy().tolist()
     assert told == [["A", "N@1", "91.1", "90.1"]]
     assert found.attrs["not checked"] == []
+
+
+@pytest.mark.parametrize("cell", ["90,1", "9,05"])
+def test_a_comma_for_a_point_is_named(tmp_path, cell):
+    (tmp_path / "a.csv").write_text(f"method;P@1;nDCG@1\nA;{cell};90.1\n")
+    with pytest.raises(XCError, match="line 2: found P@1"):
+        audit_results(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

@@ -129,6 +129,9 @@ def _add(path: Path, line: int, cells: dict[tuple[str, int], Cell], known: tuple
     """One number to the cells of its row."""
     if known is None or text.casefold() in ("", "-", "–", "—", "nan", "n/a", "na", "n.a."):
         return
+    if re.fullmatch(r"-?\d+,\d{1,2}", text):  # with three digits behind it the comma is a thousand's
+        do = f"Write {text.replace(',', '.')}"
+        raise DataError(path, f"{column(*known)} {text!r}", "a number with a point", line=line, do=do)
     if known in cells:
         raise DataError(path, f"{column(*known)} a second time", "each cell of a method once", line=line)
     try:
