@@ -97,9 +97,9 @@ def claims(root) -> list[str]:
         checks, untested = checks + check.sum(), untested + nothing.sum()
         words = {"holds": "hold", open_: "partly", fails: "mixed", "does not hold": "fail", "cannot tell": "open"}
         measured = spelled({word: data.get(name, 0) for name, word in words.items()})
-        words = {"holds": "agree", "does not hold": "slip", "cannot tell": "open"}
+        words = {"holds": "agree", "does not hold": "fail", "cannot tell": "open"}
         read = spelled({word: print_.get(name, 0) for name, word in words.items()})
-        words = {"holds": "hold", "does not hold": "slip"}
+        words = {"holds": "hold", "does not hold": "fail"}
         computed = {word: proof.get(name, 0) for name, word in words.items()}
         computed |= {"simulated": drawn.get("holds", 0), "open": drawn.get("cannot tell", 0)}
         assert "cannot tell" not in proof, paper

@@ -62,7 +62,7 @@ def add(command) -> None:
     sub.add_argument("--latex", action="store_true", help="a tabular for the package booktabs")
     sub.add_argument("--decimals", type=int, default=3, help="of numbers that are not whole, default 3")
 
-    sub = command("new", _new, "a new item: module, notebook, test and manifest entry, from templates that run")
+    sub = command("new", _new, "a new item: a notebook that runs, its test and its lines in the manifest")
     sub.add_argument("item", help="paper/item_name; a paper that is not there yet becomes a folder")
     sub.add_argument("--title", default="", help="one line for `xcrepro list`")
 
