@@ -461,6 +461,12 @@ def test_a_report_that_fails_leaves_nothing_and_keeps_what_was_there(made, tmp_p
     assert {path: path.read_bytes() for path in home.rglob("*.*")} == before
 
 
+@pytest.mark.parametrize("name", ["sampels", "row_idss", "k", "truth_"])
+def test_an_option_that_is_none_is_refused_at_the_door(small, name):
+    with pytest.raises(TypeError, match=rf"report\(\) has no option '{name}'"):
+        reports.report(small.Y, small.tops, **{name: 3})
+
+
 def test_a_notebook_that_fails_says_why(small, monkeypatch, tmp_path):
     monkeypatch.setattr(reports, "NOTEBOOK", "notebooks/kit/none.ipynb")
     with pytest.raises(DataMissing, match="notebooks"):

@@ -729,12 +729,20 @@ class Judged:
 
     # ------------------------------------------------------------------ results
 
-    def estimate(self, **how) -> pd.DataFrame:
+    def estimate(self, *, method: str = "ppi++", target: str = "these rows", interval: float = 0.95) -> pd.DataFrame:
         """What :func:`estimate` returns, of the blocks so far; method, target and interval as there."""
         unnamed = [*self._sums] == [""]
-        return self._table({() if unnamed else (name,): [(1.0, name)] for name in self._sums}, **how)
+        sides = {() if unnamed else (name,): [(1.0, name)] for name in self._sums}
+        return self._table(sides, method, target, interval)
 
-    def compare(self, *, against: str | None = None, **how) -> pd.DataFrame:
+    def compare(
+        self,
+        *,
+        against: str | None = None,
+        method: str = "ppi++",
+        target: str = "these rows",
+        interval: float = 0.95,
+    ) -> pd.DataFrame:
         """What :func:`compare` returns, of the blocks so far; method, target and interval as there."""
         names = [*self._sums]
         if len(names) < 2:
@@ -742,9 +750,9 @@ class Judged:
         pairs = list(itertools.combinations(names, 2))
         if against is not None:
             pairs = [(name, against) for name in names if name != one_of("against", against, names)]
-        return self._table({pair: [(1.0, pair[0]), (-1.0, pair[1])] for pair in pairs}, **how)
+        return self._table({pair: [(1.0, pair[0]), (-1.0, pair[1])] for pair in pairs}, method, target, interval)
 
-    def _table(self, sides: dict, method: str = "ppi++", target: str = "these rows", interval: float = 0.95):
+    def _table(self, sides: dict, method: str, target: str, interval: float) -> pd.DataFrame:
         import pandas as pd
 
         how = method, target, interval

@@ -7,6 +7,7 @@ import copy
 import functools
 import hashlib
 import importlib.util
+import inspect
 import io
 import json
 import os
@@ -23,8 +24,9 @@ from typing import Any
 import pandas as pd
 
 from xcrepro.core import extras, paths
-from xcrepro.core.arguments import one_of
+from xcrepro.core.arguments import did_you_mean, one_of
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.tools.formats import reader
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.asked import OPTIONS, Asked
 from xcrepro.tools.reports.given import collect, without_folders
@@ -241,6 +243,10 @@ def report(
     for library in ("matplotlib", "papermill", "nbconvert"):  # before the work, not after it
         if importlib.util.find_spec(library) is None:
             raise extras.missing(library)
+    known = {name for door in (collect, reader.read) for name in inspect.signature(door).parameters}
+    known = OPTIONS | known - {"truth", "predictions", "reading", "k"}
+    for name in options.keys() - known:
+        raise TypeError(f"report() has no option {name!r}: {did_you_mean(name, known) or 'its docstring lists them'}")
     started = time.perf_counter()
     reading = {name: value for name, value in options.items() if name not in OPTIONS}
     given = collect(truth, predictions, **reading)
