@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import shutil
 
 import numpy as np
@@ -178,8 +179,8 @@ def test_what_is_refused(folder, tmp_path):
         judging.sheets(folder, records=30, shared=2, judges=CLASS)
     with refused("shared", 4):
         judging.sheets(folder, records=4, shared=4, judges=CLASS)
-    for names in ([], ["a", "a"], ["../a"]):
-        with refused("judges", names):
+    for names, got in (([], []), (["a", "a"], ["a", "a"]), (["../a"], ["../a"]), (["a", "judged"], "judged.csv")):
+        with refused("judges", got):
             judging.sheets(folder, judges=names)
     judging.sheets(folder, records=4, shared=0, judges=CLASS)
     with refused("DIR"):
@@ -207,6 +208,9 @@ def test_what_is_refused(folder, tmp_path):
     sheet.drop(columns="verdict").to_csv(path, index=False)
     with damaged(path.name, line=1):
         judging.judge(folder)
+    path.write_bytes(b"")
+    with damaged(path.name):
+        judging.judge(folder)
     empty = board.make(tmp_path / "empty", points=400, deadline="2099-01-31T18:00+00:00", seed=1)
     with refused("DIR"):
         judging.sheets(empty, judges=CLASS)
@@ -222,8 +226,51 @@ def test_nobody_can_judge_records_without_words(tmp_path):
         judging.sheets(made)
 
 
-def test_titles_are_shown_where_there_are_any(tmp_path):
-    made = board.make(tmp_path / "b", "gutenberg", points=2000, deadline="2099-01-31T18:00+00:00", seed=1)
+@pytest.fixture(scope="module")
+def titled(tmp_path_factory):
+    """A board of titles to which one model has been handed in."""
+    made = board.make(
+        tmp_path_factory.mktemp("titled") / "b", "gutenberg", points=2000, deadline="2099-01-31T18:00+00:00", seed=1
+    )
+    ds = xc.load("board", made / "public", check=False)
+    (made / "submissions" / "one").mkdir()
+    top = xc.models.OneVsRest().fit(ds.train.X, ds.train.Y).predict(ds.test.X, K)
+    top.save(made / "submissions" / "one" / "mine.npz")
+    return made
+
+
+def test_sheets_that_are_blank_missing_renamed_or_saved_by_excel_are_read_or_named(titled, tmp_path):
+    """As a class hands them in, of a board with titles."""
+    made = shutil.copytree(titled, tmp_path / "b")
+    judging.sheets(made, records=100, shared=0, judges=["ann", "bob", "cem", "dia", "eve"])
+    rooms = made / judging.FOLDER
+    fill(made, lambda judge, record, label: "" if judge == "cem" else (record + label) % 2)
+    sheets = {path.stem: pd.read_csv(path, dtype=str, keep_default_na=False) for path in rooms.glob("*.csv")}
+    shown = "".join(sheets["ann"]["text"] + sheets["ann"]["heading"])
+    assert not shown.isascii()
+    sheets["ann"].to_csv(rooms / "ann.csv", sep=";", encoding="cp1252", errors="replace", index=False)
+    (rooms / "dia.csv").rename(rooms / "dia (1).csv")
+    (rooms / "eve.csv").rename(rooms / "eve.xlsx")
+    (rooms / "~$bob.xlsx").touch()  # of a spreadsheet that is open
+    found = judging.judge(made)
+    assert found.numbers["records"] == 200
+    assert found.numbers["judges"] == 2
+    (silent,) = (text for text in found.said if "cem" in text)
+    assert {name for name in sheets if name in silent} == {"cem", "dia", "eve"}
+    (unread,) = (text for text in found.said if "eve.xlsx" in text)
+    assert "dia (1).csv, eve.xlsx." in unread
+    written = pd.read_csv(rooms / "verdicts.csv", dtype=str, keep_default_na=False)
+    both = pd.concat([sheets["ann"], sheets["bob"]], ignore_index=True)
+    assert written[judging.COLUMNS].equals(both[judging.COLUMNS])
+    assert judging.judge(made).said == found.said, "what was written the first time is no sheet"
+    for name in ("ann", "bob"):
+        (rooms / f"{name}.csv").rename(rooms / f"{name} (1).csv")
+    with refused("DIR", "0", match=r"ann \(1\)\.csv"):
+        judging.judge(made)
+
+
+def test_titles_are_shown_where_there_are_any(titled, tmp_path):
+    made = shutil.copytree(titled, tmp_path / "b")
     titles = (made / "public" / "test_texts.txt").read_text(encoding="utf-8").splitlines()
     assert len(titles) == 500
     ds = xc.load("gutenberg")
@@ -234,11 +281,8 @@ def test_titles_are_shown_where_there_are_any(tmp_path):
         for fields in zip(*part.texts.values(), strict=True)
     }
     assert set(titles) <= known
-    board_set = xc.load("board", made / "public", check=False)
-    (made / "submissions" / "one").mkdir()
-    top = xc.models.OneVsRest().fit(board_set.train.X, board_set.train.Y).predict(board_set.test.X, K)
-    top.save(made / "submissions" / "one" / "mine.npz")
     judging.sheets(made, records=3)
+    assert (made / judging.FOLDER / "one.csv").read_bytes().startswith(codecs.BOM_UTF8), "Excel reads UTF-8 by this"
     sheet = pd.read_csv(made / judging.FOLDER / "one.csv", dtype=str, keep_default_na=False)
     shown = {row.record: row.text.lstrip("'") for row in sheet.itertuples()}
     assert all(titles[int(record)].lstrip("'") == text for record, text in shown.items())

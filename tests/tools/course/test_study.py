@@ -73,6 +73,7 @@ def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
         assert text.count(lessons.STUB) >= len(programs)
         for exercise in programs:
             assert text.count(f'study.more("{exercise.name}", globals())') == 1
+            assert text.count(f'study.tried("{exercise.name}")') == 1
             assert text.count(f'# study.hint("{exercise.name}")') == 1
         assert text.count("# study.compare(") == text.count("study.compare(") == 1
         for number, question in enumerate(study.texts()[lesson.name]["quiz"], 1):
@@ -110,7 +111,7 @@ def test_right_programs_are_counted_and_wrong_ones_told(course, lesson, tmp_path
         assert re.fullmatch(rf"{name}: (\d+) of \1 more cases are right", first)
         assert last == f"Lesson {found.number}: {number} of {len(room.exercises)} programs are done"
     kept = json.loads((tmp_path / study.PROGRESS).read_text())[lesson]
-    assert all(kept[name] == {"tries": 2, "done": True} for name in WRONG[lesson])
+    assert all(kept[name] == {"done": True} for name in WRONG[lesson])
 
 
 def test_a_program_that_fails_by_itself_is_told_and_what_is_done_stays_done(tmp_path, capsys, course):
@@ -125,21 +126,53 @@ def test_a_program_that_fails_by_itself_is_told_and_what_is_done_stays_done(tmp_
     assert "1 of 5 programs are done" in said.splitlines()[-1]
 
 
-def test_two_hints_and_then_after_two_tries_the_solution(tmp_path, capsys, course):
-    mine = study.Study("09_how_models_work", folder=tmp_path)
-    hints = study.texts()["09_how_models_work"]["hints"]["questions"]
-    for number in (0, 1):
-        mine.hint("questions")
-        assert capsys.readouterr().out == f"Hint {number + 1}: {hints[number]}\n"
-    mine.hint("questions")
-    assert "Both hints are used" in capsys.readouterr().out
-    for _ in range(2):
-        mine.more("questions", {"questions": lambda L, branches: L})
-    capsys.readouterr()
-    study.Study("09_how_models_work", folder=tmp_path).hint("questions")  # another day: it is kept
-    assert "while L > 1:" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("wrong", "fails"),
+    [
+        (lambda L, branches: 1 / 0, ZeroDivisionError),
+        (lambda L, branches: 0, AssertionError),
+        (None, NameError),
+    ],
+)
+def test_who_is_stuck_gets_hints_after_two_tries_and_the_solution_after_five(wrong, fails, tmp_path, capsys, course):
+    """By the cell that a self-learner runs, on a program that never gets as far as the hidden cases."""
+    name = "09_how_models_work"
+    (lesson,) = (one for one in course if one.name == name)
+    (check,) = (
+        source
+        for cell in notebooks.code_cells(study.copy(lesson))
+        if 'study.more("questions"' in (source := notebooks.text(cell["source"]))
+    )
+    names = answers.Room(lesson).names | {"questions": wrong}
+    if wrong is None:
+        del names["questions"]
+
+    def says():
+        study.Study(name, folder=tmp_path).hint("questions")  # each time as on another day: it is kept
+        return capsys.readouterr().out
+
+    hints, heard = study.texts()[name]["hints"]["questions"], []
+    for _ in range(6):
+        heard.append(says())
+        with pytest.raises(fails):
+            exec(check, names | {"study": study.Study(name, folder=tmp_path)})
+    assert [f"Hint {1 + number}: {hints[number]}\n" for number in (0, 1)] == heard[2:4]
+    for tries in (0, 1, 4):
+        assert f"So far there are {tries}." in heard[tries]
+    assert "while L > 1:" in heard[5]
+    assert not any("while L > 1:" in text for text in heard[:5])
     with pytest.raises(ArgumentError, match="did you mean 'questions'"):
-        mine.hint("question")
+        study.Study(name, folder=tmp_path).hint("question")
+
+
+def test_who_is_done_sees_hints_and_solution_at_once(tmp_path, capsys, course):
+    (lesson,) = (one for one in course if one.name == "09_how_models_work")
+    mine = study.Study(lesson.name, folder=tmp_path)
+    mine.more("questions", answers.Room(lesson).names)
+    for _ in range(3):
+        mine.hint("questions")
+    said = capsys.readouterr().out
+    assert said.index("Hint 1") < said.index("Hint 2") < said.index("while L > 1:")
 
 
 def test_a_quiz_has_a_reason_for_each_choice(tmp_path, capsys):

@@ -47,9 +47,10 @@ _ALONE = {
     "extra": "notebooks",
     "wheel": "`pip wheel --no-deps .` makes the file that ends in `.whl` in a clone of the project.",
     "checks": f"{_PROGRAMS} It says what is wrong with which case; if nothing is, it tries more cases, and says of each that "
-    "fails what it was. Below it a line gives two hints, one after the other, and then, when you have tried twice, a solution. "
-    "Exercises in words have an example of a good answer and three questions to yours, and each choice of a quiz has its "
-    "reason. What you have done is kept in `progress.json`; open the notebooks in this folder, so that it is found again.",
+    "fails what it was. Below it a line gives two hints, one after the other, when you have tried twice, and after five tries "
+    "a solution. Exercises in words have an example of a good answer and three questions to yours, and each choice of a quiz "
+    "has its reason. What you have done is kept in `progress.json`; open the notebooks in this folder, so that it is found "
+    "again.",
 }
 """What the start page says to a class, and to who learns alone."""
 _FOLD = (

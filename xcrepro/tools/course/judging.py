@@ -9,6 +9,7 @@ ranking on the recorded labels holds on the judged ones. No look-up can know tha
 
 from __future__ import annotations
 
+import csv
 import os
 import warnings
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ from xcrepro.tools.reports.grid import Cell, Grid
 FOLDER = "judging"
 """Of a board: a sheet per judge, and what :func:`judge` makes of them."""
 COLUMNS = ["record", "text", "label", "heading", "verdict"]
+WRITTEN = ("judged.html", "judged.csv", "verdicts.csv")
+"""What :func:`judge` writes beside the sheets."""
 _ASKED = "asked.csv"
 _SAID = {"1": 1, "yes": 1, "y": 1, "right": 1, "0": 0, "no": 0, "n": 0, "wrong": 0}
 _LEAST = 3
@@ -90,6 +93,8 @@ def sheets(
     names = board.students(folder) if judges is None else [*judges]
     if not names or len({*names}) != len(names) or any(not name or Path(name).name != name for name in names):
         raise ArgumentError("judges", "must be names of files, one or more, each once", names)
+    if taken := {f"{name}.csv" for name in names} & {*WRITTEN}:
+        raise ArgumentError("judges", f"must not be names of what is written later, {', '.join(WRITTEN)}", min(taken))
     if not state.tops:
         raise ArgumentError("DIR", "must have a sound submission in time: its predictions are what is judged", folder)
     whole_number("records", records, 1)
@@ -101,7 +106,6 @@ def sheets(
         do = f"take at most {n // len(names) + shared} records for each of {len(names)} judges"
         raise ArgumentError("records", f"must fit into the {n} test records", records, do)
     ds = load("board", folder / "public", check=False)
-    texts = _texts(ds, folder)
     random = np.random.default_rng([settings["seed"], 3])
     drawn = random.permutation(n)[: own * len(names)].reshape(len(names), own)
     k, asked = board.deepest(settings["metrics"]), []
@@ -111,9 +115,7 @@ def sheets(
             (name, int(row), int(label)) for row in rows for label in random.permutation(_pool(state.tops, row, k))
         ]
     table = pd.DataFrame(asked, columns=["judge", "record", "label"])
-    shown = table.assign(verdict="", text=[texts[row] for row in table["record"]])
-    headings = ds.label_names or [f"label {label}" for label in range(state.observed.shape[1])]
-    shown["heading"] = [headings[label] for label in table["label"]]
+    shown = _readable(table.assign(verdict=""), ds, folder)
     with paths.filling(folder / FOLDER) as part:
         for name, sheet in shown.groupby("judge", sort=False):
             (part / f"{name}.csv").write_bytes(_csv(sheet[COLUMNS]))
@@ -132,8 +134,10 @@ def judge(folder: str | os.PathLike, *, interval: float = 0.95) -> Outcome:
     """Merge the sheets that were filled in, and rank the groups by the judged truth.
 
     A record counts if every prediction on it has a verdict: 1 or yes, 0 or no. Where two judges differ, it is no. A recorded
-    label counts as right whatever a judge says; how often judges agree with the record is said. Writes ``judged.html``,
-    ``judged.csv`` and ``verdicts.csv``, with texts and judges' names, into ``DIR/judging``.
+    label counts as right whatever a judge says; how often judges agree with the record is said. A sheet that is blank or not
+    there has no verdicts, and its judge is named; so is every file in the folder that was not read. Of a sheet only record,
+    label and verdict are read, so commas, semicolons or tabs may separate, and letters may be in any encoding that has ASCII.
+    Writes ``judged.html``, ``judged.csv`` and ``verdicts.csv``, with texts and judges' names, into ``DIR/judging``.
 
     Parameters
     ----------
@@ -155,12 +159,18 @@ def judge(folder: str | os.PathLike, *, interval: float = 0.95) -> Outcome:
     folder = Path(folder)
     settings, state = board.submitted(folder)
     asked = _asked(folder)
-    given = pd.concat(
-        [_read(folder / FOLDER / f"{name}.csv", part) for name, part in asked.groupby("judge", sort=False)]
-    )
-    rows = _complete(asked, given)
+    found = [
+        line
+        for name, part in asked.groupby("judge", sort=False)
+        for line in _read(folder / FOLDER / f"{name}.csv", name, part)
+    ]
+    # Also without a line the ids are whole numbers: they are places in lists.
+    given = pd.DataFrame(found, columns=["record", "label", "verdict", "judge"])
+    given = given.astype({"record": np.int64, "label": np.int64, "verdict": np.int64})
+    rows, unread = _complete(asked, given), _unread(folder, asked)
     if len(rows) < _LEAST:
         do = f"a record counts when all its predictions have a verdict; {given['record'].nunique()} have some"
+        do += f". {unread}" * bool(unread)
         raise ArgumentError("DIR", f"must have {_LEAST} judged records or more", f"{len(rows)}", do)
     given = given[given["record"].isin(rows)].reset_index(drop=True)
     given["recorded"] = np.asarray(state.observed[given["record"], given["label"]]).ravel() > 0
@@ -190,23 +200,28 @@ def judge(folder: str | os.PathLike, *, interval: float = 0.95) -> Outcome:
     agreed = judged.agreement(said)
     late = sorted({*state.tops} - {*tops})
     sentences = _sentences(numbers, agreed, asked, pairs, late, metric, interval)
+    if silent := [name for name in asked["judge"].unique() if name not in {*given["judge"]}]:
+        sentences.insert(1, f"No record is judged by: {', '.join(silent)}.")
+    sentences += [unread] * bool(unread)
     sentences += [f"Warning: {text}" for text in dict.fromkeys(str(one.message) for one in doubts)]
     outcome = Outcome(ranking, pairs, agreed, numbers, sentences)
-    texts = _texts(load("board", folder / "public", check=False), folder)
-    whole = given.assign(text=[texts[row] for row in given["record"]])[[*COLUMNS, "judge", "recorded"]]
+    whole = _readable(given, load("board", folder / "public", check=False), folder)[[*COLUMNS, "judge", "recorded"]]
     page = html.page("Judged by the class", _body(outcome, metric))
-    paths.write_together(
-        {
-            folder / FOLDER / "judged.html": page.encode(),
-            folder / FOLDER / "judged.csv": _csv(ranking, "%.6g"),
-            folder / FOLDER / "verdicts.csv": _csv(whole),
-        }
-    )
+    contents = (page.encode(), _csv(ranking, "%.6g"), _csv(whole))
+    paths.write_together({folder / FOLDER / name: what for name, what in zip(WRITTEN, contents, strict=True)})
     return outcome
 
 
 def _csv(table: pd.DataFrame, digits: str | None = None) -> bytes:
-    return without_formulas(table).to_csv(index=False, float_format=digits, lineterminator="\n").encode()
+    """CSV with a byte-order mark, without which Excel shows letters such as ö wrongly."""
+    return without_formulas(table).to_csv(index=False, float_format=digits, lineterminator="\n").encode("utf-8-sig")
+
+
+def _readable(table: pd.DataFrame, ds: Dataset, folder: Path) -> pd.DataFrame:
+    """The table with what a person reads of each record and label."""
+    texts, names = _texts(ds, folder), ds.label_names
+    headings = [names[label] if names else f"label {label}" for label in table["label"]]
+    return table.assign(text=[texts[row] for row in table["record"]], heading=headings)
 
 
 def _texts(ds: Dataset, folder: Path) -> Sequence[str]:
@@ -235,20 +250,27 @@ def _asked(folder: Path) -> pd.DataFrame:
     return table.astype({"record": np.int64, "label": np.int64})
 
 
-def _read(path: Path, asked: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts of a sheet: record, label, heading, verdict, judge; none where it is not there or blank."""
-    name = asked["judge"].iloc[0]
-    empty = pd.DataFrame({"record": [], "label": [], "heading": [], "verdict": [], "judge": []})
+def _unread(folder: Path, asked: pd.DataFrame) -> str:
+    """Which files beside the sheets were not read, as a sentence; empty if there is none."""
+    known = {f"{name}.csv" for name in asked["judge"]} | {"README.md", *WRITTEN}
+    # Names that begin so are those of the system and of spreadsheets that have a sheet open.
+    there = (path.name for path in (folder / FOLDER).glob("*") if not path.name.startswith((".", "~$")))
+    names = ", ".join(sorted({*there} - known))
+    do = "Save each sheet as CSV, under the name that it had."
+    return f"Not read, because no sheet has this name: {names}. {do}" if names else ""
+
+
+def _read(path: Path, name: str, asked: pd.DataFrame) -> list[tuple[int, int, int, str]]:
+    """The verdicts of a sheet: record, label, verdict, judge; none where it is not there or blank."""
     if not path.exists():
-        return empty
+        return []
+    how = {"encoding": "utf-8-sig", "encoding_errors": "replace", "sep": None, "engine": "python"}
     try:
-        sheet = pd.read_csv(
-            path, dtype=str, keep_default_na=False, index_col=False, encoding="utf-8-sig", sep=None, engine="python"
-        )
-    except (ValueError, OSError) as error:
+        sheet = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False, **how)
+    except (ValueError, OSError, csv.Error) as error:
         raise DataError(path, str(error), f"a CSV file with the columns {', '.join(COLUMNS)}") from error
     if not {*COLUMNS} <= {*sheet.columns}:
-        do = "Put the verdicts into the sheet as it was written"
+        do = "Put the verdicts into the sheet as it was written, and save it as CSV"
         raise DataError(path, f"columns {', '.join(sheet.columns)}", f"the columns {', '.join(COLUMNS)}", line=1, do=do)
     wanted, seen, found = {*zip(asked["record"], asked["label"], strict=True)}, set(), []
     for line, row in enumerate(sheet.to_dict("records"), start=2):
@@ -263,8 +285,8 @@ def _read(path: Path, asked: pd.DataFrame) -> pd.DataFrame:
         if text and text not in _SAID:
             raise DataError(path, f"verdict {row['verdict']!r}", "1 or yes, 0 or no, or nothing yet", line=line)
         if text:
-            found.append((*pair, row["heading"], _SAID[text], name))
-    return pd.DataFrame(found, columns=empty.columns) if found else empty
+            found.append((*pair, _SAID[text], name))
+    return found
 
 
 def _complete(asked: pd.DataFrame, given: pd.DataFrame) -> np.ndarray:
@@ -311,6 +333,7 @@ def _numbers(given: pd.DataFrame, state, rows: np.ndarray, interval: float) -> d
     weights = propensity.inverse(counts, state.train.shape[0])
     return {
         "records": n,
+        "judges": given["judge"].nunique(),
         "predictions": len(each),
         "recorded accepted": recorded["right"].mean() if len(recorded) else np.nan,
         "unrecorded": len(others),
@@ -326,7 +349,7 @@ def _sentences(numbers, agreed, asked, pairs, late, k: int, interval: float) -> 
     """What was found, in words."""
     level = f"{100 * interval:g} %"
     said = [
-        f"{numbers['records']} of {asked['record'].nunique()} records are judged, by {asked['judge'].nunique()} judges: "
+        f"{numbers['records']} of {asked['record'].nunique()} records are judged, by {numbers['judges']} judges: "
         f"{numbers['predictions']} predictions, {numbers['unrecorded']} of them not recorded."
     ]
     if len(agreed):

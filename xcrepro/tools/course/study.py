@@ -1,9 +1,10 @@
 """Self-study: what the cells of a self-learner's copies call, so that nobody is needed who grades.
 
-``xcrepro course DIR --self-study`` writes the copies. A check there goes on with :meth:`Study.more`, which runs the hidden
-cases one after the other. :meth:`Study.hint` gives two hints and then the solution, :meth:`Study.quiz` a reason for each
-choice, :meth:`Study.compare` a model answer for an exercise in words, and what to look for in one's own. What was done is kept
-in ``progress.json`` beside the copies. The texts are in ``study.toml``; the cases are the lessons' own.
+``xcrepro course DIR --self-study`` writes the copies. A check there begins with :meth:`Study.tried`, so that a try counts
+wherever it fails, and goes on with :meth:`Study.more`, which runs the hidden cases one after the other. :meth:`Study.hint`
+gives two hints and then the solution, as soon as there were enough tries, :meth:`Study.quiz` a reason for each choice,
+:meth:`Study.compare` a model answer for an exercise in words, and what to look for in one's own. What was done is kept in
+``progress.json`` beside the copies. The texts are in ``study.toml``; the cases are the lessons' own.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from xcrepro.repro.engine import manifest, notebooks
 from xcrepro.tools.course import lessons
 
 PROGRESS = "progress.json"
-TRIES = 2
-"""So often a program is tried before its solution is shown."""
+HINTS, SOLUTION = 2, 5
+"""So often a program is tried before there are hints to it, and before its solution is shown."""
 
 
 @cache
@@ -58,6 +59,10 @@ class Study:
             if "nbgrader" in cell["metadata"]
         }
 
+    def tried(self, exercise: str) -> None:
+        """Count a try of an exercise: a check calls it first, because nothing after an assert that fails is run."""
+        self._note(self._program(exercise), tries=self._noted(exercise).get("tries", 0) + 1)
+
     def more(self, exercise: str, names: Mapping) -> None:
         """Run the hidden cases of an exercise on the programs in ``names``: how many hold, and the messages of the others."""
         check = self._cells[f"test_{self._program(exercise)}"]
@@ -79,15 +84,17 @@ class Study:
         print(f"Lesson {self.lesson.number}: {ready} of {len(programs)} programs are done")
 
     def hint(self, exercise: str) -> None:
-        """The first hint, then the second, then the solution: after so many tries as :data:`TRIES` says."""
+        """The first hint, then the second, then the solution: after the tries of :data:`HINTS`, or once it is done."""
         hints = self.texts["hints"][self._program(exercise)]
-        noted = self._read().get(self.lesson.name, {}).get(exercise, {})
-        shown = noted.get("hints", 0)
-        if shown < len(hints):
+        noted = self._noted(exercise)
+        shown, tries = noted.get("hints", 0), noted.get("tries", 0)
+        wanted = 0 if noted.get("done") else HINTS if shown < len(hints) else SOLUTION
+        if tries < wanted:
+            what = "hints" if shown < len(hints) else "a solution, because both hints are used"
+            print(f"Run the check of your program: after {wanted} tries this shows {what}. So far there are {tries}.")
+        elif shown < len(hints):
             print(f"Hint {shown + 1}: {hints[shown]}")
             self._note(exercise, hints=shown + 1)
-        elif noted.get("tries", 0) < TRIES:
-            print(f"Both hints are used. Run your program's check {TRIES} times, then this shows a solution.")
         else:
             body = "\n...\n".join(textwrap.dedent(part).rstrip() for part in lessons.solution(self._cells[exercise]))
             print(f"A solution of {exercise}:\n\n{textwrap.indent(body, '    ')}")
@@ -134,13 +141,16 @@ class Study:
         except json.JSONDecodeError:
             raise DataError(self.path, "no JSON", "what was done", do="Move it away: a new one is begun") from None
 
+    def _noted(self, exercise: str) -> dict:
+        """What was done of this exercise before."""
+        return self._read().get(self.lesson.name, {}).get(exercise, {})
+
     def _note(self, exercise: str, **what) -> dict:
         """Keep what was done; what is done stays done. What is known of this lesson then."""
         kept = self._read()
         mine = kept.setdefault(self.lesson.name, {})
         noted = mine.setdefault(exercise, {})
         if "done" in what:
-            noted["tries"] = noted.get("tries", 0) + 1
             what["done"] = what["done"] or noted.get("done", False)
         noted |= what
         with paths.atomic_path(self.path) as part:
@@ -182,7 +192,7 @@ def copy(lesson: lessons.Lesson, seed: int | None = None) -> dict:
             source = lessons.stub(source)
         elif marks.get("grade"):
             name = name.removeprefix("test_")
-            source = f'{lessons.without_hidden(source)}\nstudy.more("{name}", globals())'
+            source = f'study.tried("{name}")\n{lessons.without_hidden(source)}\nstudy.more("{name}", globals())'
             cells += [cell | {"source": source}, _call(cell, f'# Stuck? Take the # away.\n# study.hint("{name}")')]
             continue
         cells.append(cell | {"source": source})
