@@ -179,14 +179,16 @@ def judged_sheet(home: Path, turn: int) -> None:
         top.save(home / "top.npz")
     about = {"truth": str(home / "truth.npz"), "predictions": [home / "top.npz"], "points": None, "labels": None}
     about |= dict.fromkeys(("rows", "n_labels", "truth_from", "from_format")) | {"unknown": "refuse"}
-    about |= dict.fromkeys(("match", "texts", "train_truth"))
+    about |= dict.fromkeys(("match", "texts", "train_truth", "labels_are"))
     about |= dict.fromkeys(("one_based", "judged_only", "by_rank", "strata"), False)
-    judge._sample(SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1))
+    asked = SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1)
+    with contextlib.redirect_stdout(io.StringIO()):  # pytest's file for what is printed is on the full disk too
+        judge._sample(asked)
 
 
 def studied(home: Path, turn: int) -> None:
     mine = study.Study("02_precision_and_ndcg", folder=home)
-    with contextlib.redirect_stdout(io.StringIO()):  # pytest's file for what is printed is on the full disk too
+    with contextlib.redirect_stdout(io.StringIO()):
         mine.quiz(turn, "b")
 
 

@@ -354,7 +354,6 @@ def test_no_more_start_than_memory_allows(project, in_process, monkeypatch, room
             notes.parent.mkdir(parents=True, exist_ok=True)
             notes.write_text(f'["peak", "{last}"]\n')
     monkeypatch.setattr(runner, "room", lambda: room)
-    monkeypatch.setattr(runner, "start_here", processes.start_here)  # of this machine, as far as the runner knows
     monkeypatch.setattr(processes.threads, "count", lambda: 2)
     seen = []
     for word, method in (("begin", "_begin"), ("end", "_end")):

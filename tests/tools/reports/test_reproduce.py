@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import sys
 import types
 from pathlib import Path
 
@@ -471,18 +470,8 @@ def test_what_it_took_is_kept(demo):
     assert 0.05 < rows[0]["gb"] < 4
 
 
-@pytest.mark.parametrize("flag", [["--scheduler", "tcp://host:1"], ["--jobs", "0"]])
-def test_what_cannot_be_asked_for(demo, flag):
-    assert main(["reproduce", "eurlex-4k", *flag]) == 2
-
-
-def test_without_dask_nothing_is_fetched(demo, monkeypatch, capsys):
-    _, home, *_ = demo
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    monkeypatch.setattr(download, "fetch", lambda *_, **__: pytest.fail("it was fetched"))
-    assert main(["reproduce", "eurlex-4k", "--engine", "dask"]) == 2
-    assert "xcrepro[scale]" in capsys.readouterr().err
-    assert ran(home) == []
+def test_what_cannot_be_asked_for(demo):
+    assert main(["reproduce", "eurlex-4k", "--jobs", "0"]) == 2
 
 
 def test_the_records_are_kept(demo):

@@ -113,7 +113,7 @@ def compare(
     >>> compare(np.eye(40), models, "P@1", against="1 of 2", margin=0.05)[["left", "alike", "detectable"]].round(2)
           left  alike  detectable
     0   1 of 3  False        0.31
-    1  1 of 10  False        0.22
+    1  1 of 10  False        0.28
     """
     given = models_of("models", models)
     if len(given) < 2:

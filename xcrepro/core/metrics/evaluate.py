@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -239,14 +240,14 @@ def said_of_ties(Y, top: TopK, ks: Sequence[int]) -> str:
     if top.k in there and top.k > 1:
         there[top.k] = scores[:, -2] == scores[:, -1]
     there = {k: rows & (top.ids[:, min(k, top.k - 1)] >= 0) for k, rows in there.items() if rows.any()}
-    least = min(TIED, _SLIGHT / n**0.5) * n
+    least = min(TIED, _SLIGHT / math.sqrt(n)) * n
     crossed = [k for k, rows in there.items() if k < top.k and np.count_nonzero(rows) > least]
     said = ""
     if crossed:
         truth = as_truth(labels_as_matrix("Y", Y, top.n_labels))
         table = state.of(truth, top, crossed, ["P"], ties="bounds").compute()
         bias = table["value"] - table["expected"]
-        half = [1.96 * truth.hits(top.ids[:, :k]).mean(axis=1).std() / n**0.5 for k in crossed]
+        half = [1.96 * truth.hits(top.ids[:, :k]).mean(axis=1).std() / math.sqrt(n) for k in crossed]
         wide = (table["decided"] > TIED * n) | (bias.abs() > half)
         if wide.any():
             k, value, low, mean, high, decided = table.loc[table["decided"].where(wide).idxmax()].tolist()[1:7]

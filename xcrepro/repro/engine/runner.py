@@ -218,7 +218,7 @@ def _plan(
         plan[name] = Job(
             entry,
             values,
-            compare_outputs,
+            same,
             values != with_own(entry, {}),
             (force or accept) and name in named,
             executed,
