@@ -182,7 +182,7 @@ def judged_sheet(home: Path, turn: int) -> None:
     about |= dict.fromkeys(("match", "texts", "train_truth", "labels_are"))
     about |= dict.fromkeys(("one_based", "judged_only", "by_rank", "strata"), False)
     asked = SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1)
-    with contextlib.redirect_stdout(io.StringIO()):  # pytest's file for what is printed is on the full disk too
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # as full in pytest
         judge._sample(asked)
 
 
