@@ -96,12 +96,6 @@ def pin(name: str) -> Path:
     return registry.pin(entry.name, record.read_text(encoding="utf-8").split()[0])
 
 
-def remembered_sum(name: str) -> str:
-    """The SHA-256 of the archive that a dataset in the cache came from; empty where none was fetched."""
-    record = _record_of(registry.get(name))
-    return next(iter(record.read_text(encoding="utf-8").split()), "") if record.is_file() else ""
-
-
 def _record_of(entry: Entry) -> Path:
     """Where the sum of the first good archive is remembered."""
     return load.cache_folder(entry).with_name(f"{entry.name}.sha256")
