@@ -204,8 +204,8 @@ def test_the_error_of_runs_is_split(small):
     # Satterthwaite's degrees of freedom: points count as known, runs have two; ends of halves lie on both sides alike.
     degrees = 2 * (three["stderr"] / three["stderr runs"]) ** 4
     reach = stats.t(degrees).ppf(0.95) * three["stderr"]
-    assert three["high"][2] - three["value"][2] == pytest.approx(reach[2], rel=1e-8)
-    assert three["value"][2] - three["low"][2] == pytest.approx(reach[2], rel=1e-8)
+    assert three["high"][2] == pytest.approx(min(three["value"][2] + reach[2], 1.0), rel=1e-8)
+    assert three["low"][2] == pytest.approx(max(three["value"][2] - reach[2], 0.0), rel=1e-8)
     stretch = reach[0] / (stats.norm.ppf(0.95) * three["stderr points"][0])
     low, high = np.quantile(drawn, [0.05, 0.95])
     assert three["low"][0] == pytest.approx(three["value"][0] - stretch * (three["value"][0] - low), rel=1e-8)
@@ -574,3 +574,13 @@ def test_what_all_of_few_rows_say_has_the_exact_interval(hits, low, high):
     assert found["low"][0] == pytest.approx(low)
     assert found["high"][0] == pytest.approx(high)
     assert found["stderr"][0] > 0
+
+
+def test_an_interval_of_a_fraction_ends_where_fractions_end():
+    """All 30 labels are found, so whatever else coverage might be, it is no more than 1."""
+    rng = np.random.default_rng(0)
+    Y, top = (rng.random((300, 30)) < 0.1).astype(float), xc.TopK.from_scores(rng.random((300, 30)), 5)
+    found = xc.evaluate(Y, top, ks=[1, 5], metrics=["P", "coverage", "alpha-coverage (0.5)"], interval=0.95)
+    assert found["value"].isin([0.0, 1.0]).sum() >= 2
+    assert ((found["low"] >= 0) & (found["low"] <= found["value"])).all()
+    assert ((found["high"] <= 1) & (found["high"] >= found["value"])).all()

@@ -100,7 +100,7 @@ def evaluate(
         The error and the ends are NaN if a replicate has no value, for example a calibration metric where a quarter of the
         rows has no prediction. If all replicates have the same value, as when no label is ever hit, the error is 0, which
         says nothing about rows that were never seen; of a share that is 0 or 1 in at most 400 rows the interval is then the
-        exact one of Clopper and Pearson.
+        exact one of Clopper and Pearson. That of a fraction that is no mean over rows, such as coverage, ends at 0 and 1.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def said_of_ties(Y, top: TopK, ks: Sequence[int]) -> str:
         cut = int(np.count_nonzero(there[top.k]))
         if cut > TIED * n:
             said += (
-                f"{' ' * bool(said)}in {cut:,} of {n:,} rows the last two of the {top.k} stored scores are equal, so "
+                f"{'; ' * bool(said)}in {cut:,} of {n:,} rows the last two of the {top.k} stored scores are equal, so "
             )
             said += "labels that are not stored may tie with them: keep more places to see what that decides"
     return said

@@ -594,10 +594,13 @@ class Replicates:
         for i, model in enumerate(self._models):
             for name, k, at, _ in self.each():
                 value, error, low, high, *more = self._columns(found, parts, (i, *at))
-                fraction = self._systems[0].metric(name).unit == "fraction"
+                metric = self._systems[0].metric(name)
+                fraction = metric.unit == "fraction"
                 if fraction and error == 0 and value in (0.0, 1.0) and self._n_rows <= FEW_ROWS:
                     low, high = self._of_rows_alike(value)
                     error = (high - low) / (2.0 * distributions.normal_quantile((1.0 + self._confidence) / 2.0))
+                if fraction and metric.fold != "rows":  # unbiased estimates, which may leave [0, 1], are sums over rows
+                    low, high = max(low, 0.0), min(high, 1.0)
                 rows.append((model, name, k, value, error, low, high, *more))
         return pd.DataFrame(rows, columns=["model", "metric", "k", *self._headings])
 
