@@ -145,7 +145,7 @@ def test_errors_of_metrics_of_labels_are_those_of_parts_by_hand(small):
 
 def test_intervals_hold_the_truth_in_most_test_sets():
     """Of 100 test sets of 250 rows from one population; the truth is the mean over 120 more."""
-    size, n, names = 8000, 250, ["P@1", "PSP@5", "macro-F1@5", "coverage@5"]
+    size, n, names = 8000, 250, ["P@1", "PSP@5", "macro-F1@5", "coverage@5", "unique labels@1"]
     Y, (one, other) = intervals.population(size, 150)
     weights = xc.propensity.inverse(Y.getnnz(axis=0), size, 0.55, 1.5)
     rng = np.random.default_rng(8)
@@ -155,12 +155,12 @@ def test_intervals_hold_the_truth_in_most_test_sets():
         return Y[rows], {"one": one.rows(rows), "other": other.rows(rows)}
 
     how = {"metrics": names, "inverse_propensity": weights}
-    values = np.mean([xc.evaluate(*draw(), **how)["value"].to_numpy().reshape(2, 4) for _ in range(120)], axis=0)
-    held, differ = np.zeros((2, 4)), np.zeros(4)
+    values = np.mean([xc.evaluate(*draw(), **how)["value"].to_numpy().reshape(2, 5) for _ in range(120)], axis=0)
+    held, differ = np.zeros((2, 5)), np.zeros(5)
     for _ in range(100):
         Y_here, tops = draw()
         found = xc.evaluate(Y_here, tops, **how, interval=0.95, samples=100)
-        held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 4)
+        held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 5)
         pair = xc.compare(Y_here, tops, samples=100, **how)
         differ += pair["low"].le(values[0] - values[1]) & pair["high"].ge(values[0] - values[1])
     share = np.vstack([held, differ]) / 100

@@ -134,6 +134,8 @@ class _Labels:
         for metric in self._metrics:
             if metric.fold == "bins":
                 found |= metric.formula(hit, self._counts)
+            elif metric.fold == "predicted":
+                found[metric.name] = metric.formula(self._prepared.n_predicted(weights))
             elif metric.fold == "truths":  # a row that is drawn twice can show no more labels than once
                 found[metric.name] = metric.formula(hit, [self._kept(weights > 0)])
             else:
@@ -290,7 +292,7 @@ class _Pairs:
         return np.where(pairs > 0, s, np.nan)
 
 
-_PARTS = (Rows, ("rows",)), (_Labels, ("labels", "bins", "truths")), (_Pairs, ("pairs", "scores"))
+_PARTS = (Rows, ("rows",)), (_Labels, ("labels", "bins", "truths", "predicted")), (_Pairs, ("pairs", "scores"))
 
 
 class System:
