@@ -584,3 +584,26 @@ def test_an_interval_of_a_fraction_ends_where_fractions_end():
     assert found["value"].isin([0.0, 1.0]).sum() >= 2
     assert ((found["low"] >= 0) & (found["low"] <= found["value"])).all()
     assert ((found["high"] <= 1) & (found["high"] >= found["value"])).all()
+
+
+@pytest.mark.parametrize("metric", ["P", "coverage", "ECE"])
+def test_the_error_of_a_mean_of_cells_knows_that_rows_are_shared(small, metric):
+    """Of one cell it is that of compare; cells that are the same say no more than one, and opposite ones nothing."""
+    one, turned = (small.good, small.bad, 3), (small.bad, small.good, 3)
+    of_one = xc.compare(small.Y, {"a": small.good, "b": small.bad}, metric, 3).iloc[0]
+    spread = replicates.mean_difference(small.Y, [one], metric)
+    assert spread == pytest.approx((of_one["value"], of_one["stderr"]))
+    assert replicates.mean_difference(small.Y, [one] * 3, metric) == pytest.approx(spread)
+    assert replicates.mean_difference(small.Y, [one, turned], metric) == pytest.approx((0, 0), abs=1e-12)
+
+
+def test_the_error_of_a_mean_of_cells_is_that_of_the_rows_means(small):
+    """For P a row's mean over the cells is one number, and the mean of these has the error of a mean."""
+    cells = [(small.good, small.bad, 1), (small.third, small.bad, 3), (small.good, small.third, 5)]
+    rows = np.zeros(len(small.truth))
+    for left, right, k in cells:
+        for side, top in ((1, left), (-1, right)):
+            rows += [side * len(y & {*r[:k]}) / k / len(cells) for y, r in zip(small.truth, small.rows(top), strict=True)]
+    value, error = replicates.mean_difference(small.Y, cells, "P", samples=4000)
+    assert value == pytest.approx(rows.mean())
+    assert error == pytest.approx(rows.std() / np.sqrt(rows.size), rel=0.05)

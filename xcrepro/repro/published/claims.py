@@ -54,7 +54,8 @@ RULE = """On one dataset a claim of *each* cell holds if each cell's own interva
 say so no more often than for one cell. It does not hold if one lies on the other side with Holm's correction over the cells. If \
 none does, and one or more are on the claimed side with that correction, the data are *never against* it, and we count how many \
 are clear. A claim in *general* is judged by the mean over its cells. The same test points judge all of them, so the error of the \
-mean is taken as large as the mean of their errors, which no dependence exceeds. Else we cannot tell."""
+mean is that of drawing these points again for all cells at once; where only the cells' own errors are known, it is the mean of \
+them, which no dependence exceeds. Else we cannot tell."""
 """The one rule of all claims that differences decide; ``python -m benchmarks claims`` counts how often it errs."""
 
 _JUDGES = {
@@ -581,12 +582,13 @@ def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame
 
 
 def _mean_of(claim, cells: pd.DataFrame, target: float) -> pd.DataFrame:
-    """One row, the mean of the cells; its error is the mean of theirs, which is the largest that any dependence allows."""
+    """One row, the mean of the cells; its error is the mean of theirs, which is the largest that any dependence allows. The mean
+    itself may be the one cell."""
     import numpy as np
 
     error = float(np.mean(_errors(cells, cells["value"].to_numpy() - target)))
     known = {"value": float(cells["value"].mean()), "stderr": error, "p raw": np.nan, "low": np.nan, "high": np.nan}
-    return cells[:1].assign(**known, k=claim.k, **({} if claim.metric else {"left": f"mean of {len(cells)}"}))
+    return cells[:1].assign(**known, k=claim.k, **({} if claim.metric or len(cells) == 1 else {"left": f"mean of {len(cells)}"}))
 
 
 def _errors(comparisons: pd.DataFrame, off) -> object:

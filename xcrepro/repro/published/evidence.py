@@ -58,6 +58,15 @@ def cells(claims: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
+def clear(paper: str, id: str, found: pd.DataFrame) -> pd.DataFrame:
+    """Of a claim's cells on each dataset: cells, how many are ``clear`` for it and how many ``against`` it."""
+    document = claims(paper)
+    rows = document.comparisons(_about(document, found), only=id, datasets=_own(found))
+    rows = rows[rows["source"].str.startswith("real")].assign(against=rows["outcome"] == "does not hold")
+    of = rows.groupby("dataset", sort=False)
+    return pd.DataFrame({"cells": of.size(), "clear": of["clear"].sum(), "against": of["against"].sum()})
+
+
 def recorded_of(name: str, outcomes: Outcomes) -> pd.DataFrame:
     """Outcomes that a run finds in what is recorded of another dataset, by its printed name; they replace the record's own."""
     return _told(_RECORDED, name, outcomes)
