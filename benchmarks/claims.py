@@ -33,8 +33,13 @@ def outcomes(needs: str, effects, errors, correlation: float, repetitions: int, 
     for repetition in range(repetitions):
         own, shared = rng.normal(size=effects.size), rng.normal()
         z = np.sqrt(1 - correlation) * own + np.sqrt(correlation) * shared
-        cells = pd.DataFrame({"model": np.arange(effects.size), "metric": "P", "k": 1, "stderr": errors / 1000})
-        cells["value"] = (effects + errors * z) / 1000  # far from 1, where no difference of fractions lies
+        found, sure = effects + errors * z, errors
+        if needs == "mean":  # of the cells, with the error that drawing the test points once for all of them finds
+            both = (1 - correlation) * (errors**2).sum() + correlation * errors.sum() ** 2
+            found, sure = found.mean(keepdims=True), np.sqrt([both]) / errors.size
+        # A thousandth of it is far from 1, where no difference of fractions lies.
+        cells = pd.DataFrame({"model": np.arange(len(found)), "metric": "P", "k": 1, "stderr": sure / 1000})
+        cells["value"] = found / 1000
         cells["p raw"] = 2 * normal(-np.abs(cells["value"] / cells["stderr"]).to_numpy())
         parts.append(evidence.cells({id: cells}).assign(source="real, live", dataset=f"draw {repetition}"))
     drawn = pd.concat(parts, ignore_index=True)

@@ -603,7 +603,9 @@ def test_the_error_of_a_mean_of_cells_is_that_of_the_rows_means(small):
     rows = np.zeros(len(small.truth))
     for left, right, k in cells:
         for side, top in ((1, left), (-1, right)):
-            rows += [side * len(y & {*r[:k]}) / k / len(cells) for y, r in zip(small.truth, small.rows(top), strict=True)]
+            rows += [
+                side * len(y & {*r[:k]}) / k / len(cells) for y, r in zip(small.truth, small.rows(top), strict=True)
+            ]
     value, error = replicates.mean_difference(small.Y, cells, "P", samples=4000)
     assert value == pytest.approx(rows.mean())
     assert error == pytest.approx(rows.std() / np.sqrt(rows.size), rel=0.05)

@@ -284,8 +284,8 @@ def label_bins(at: Cells) -> str:
 
 
 def coverage_denominator(at: Cells) -> str:
-    """As many labels covered as correct predictions: the largest share of all labels. Of labels that are named, as many as there
-    are predictions, and no fewer with more of them."""
+    """As many labels covered as correct predictions: the largest share of all labels. Of labels that are named, as many as
+    there are predictions, and no fewer with more of them."""
     if at.metric == "Cov_norm at 1, 3, 5":
         most, above, falls = [], [], []
         for name in at.finding.dataset.split(", "):

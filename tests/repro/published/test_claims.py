@@ -288,7 +288,10 @@ def test_the_cells_of_a_claim_are_judged_by_the_rule(jain16, needs):
         for name in ("TIB", "Bibtex"):
             m = int(rng.integers(1, 9))
             table = pd.DataFrame({"model": [f"m{i}" for i in range(m)], "metric": "ECE", "k": 5})
-            table["value"], table["stderr"] = rng.normal(rng.choice([0, 0.02, 0.05]), 0.02, m), rng.uniform(0.003, 0.02, m)
+            table["value"], table["stderr"] = (
+                rng.normal(rng.choice([0, 0.02, 0.05]), 0.02, m),
+                rng.uniform(0.003, 0.02, m),
+            )
             table["p raw"] = 2 * stats.norm.sf(abs(table["value"] / table["stderr"]))
             parts.append(evidence_of.cells({TREES: table}).assign(source="real, live", dataset=name))
             expected.append(judged_by_hand(table["value"].tolist(), table["stderr"].tolist(), needs))

@@ -43,8 +43,8 @@ class Metric:
         train frequency; the truth of all rows; labels that were predicted, hit or not; sums over (score, hit) pairs; the
         distribution of their scores.
     formula : callable
-        Of the fold: one value for each of its ks (rows, labels, truths, predicted), a value at one k (pairs, scores), or a value
-        for each bin and k (bins).
+        Of the fold: one value for each of its ks (rows, labels, truths, predicted), a value at one k (pairs, scores), or a
+        value for each bin and k (bins).
     source : str
         Document and equation, or paper.
     columns : tuple of int

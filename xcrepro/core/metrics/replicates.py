@@ -392,8 +392,8 @@ def error_of_parts(quarters: np.ndarray, halves: np.ndarray, rows: float) -> np.
 
 
 def mean_difference(Y, cells: Sequence[tuple[TopK, TopK, int]], metric: str, samples: int = 1000, seed: int = 0):
-    """The mean over cells (left, right, k) of left minus right, a sum over rows or labels, and its standard error for the draw of
-    the rows, which are the same for all cells."""
+    """The mean over cells (left, right, k) of left minus right, and its standard error for the draw of the rows, which are the
+    same for all cells."""
     truth, one = as_truth(Y), registry.METRICS[metric]
     systems = [System(truth, top, np.array([k]), [one], Options()) for *both, k in cells for top in both]
 

@@ -50,12 +50,13 @@ NEEDS = ("", "mean", "one")
 """What a sentence asserts of its cells (models, ks) on a dataset: each of them; their mean ("generally", "tends to"); that it
 can happen, for which one dataset is enough."""
 
-RULE = """On one dataset a claim of *each* cell holds if each cell's own interval lies on the claimed side, so that it is wrong to \
-say so no more often than for one cell. It does not hold if one lies on the other side with Holm's correction over the cells. If \
-none does, and one or more are on the claimed side with that correction, the data are *never against* it, and we count how many \
-are clear. A claim in *general* is judged by the mean over its cells. The same test points judge all of them, so the error of the \
-mean is that of drawing these points again for all cells at once; where only the cells' own errors are known, it is the mean of \
-them, which no dependence exceeds. Else we cannot tell."""
+RULE = """\
+On one dataset a claim of *each* cell holds if each cell's own interval lies on the claimed side, so that it is wrong \
+to say so no more often than for one cell. It does not hold if one lies on the other side with Holm's correction over \
+the cells. If none does, and one or more are on the claimed side with that correction, the data are *never against* \
+it, and we count how many are clear. A claim in *general* is judged by the mean over its cells. The same test points \
+judge all of them, so the error of the mean is that of drawing these points again for all cells at once; where only \
+the cells' own errors are known, it is the mean of them, which no dependence exceeds. Else we cannot tell."""
 """The one rule of all claims that differences decide; ``python -m benchmarks claims`` counts how often it errs."""
 
 _JUDGES = {
@@ -184,8 +185,9 @@ class Claims:
         DataFrame
             The columns id, source, dataset, metric, k, left, right, value, low, high, p, clear, outcome and effect. Left and
             right are the claim's: a pair the other way round is turned. Of a claim in general there is one row for each
-            dataset, the mean of its cells. ``low`` and ``high`` are the comparison's own interval, ``p`` is Holm's over those of
-            a dataset; NaN where the claim is exact or the evidence has no error. ``clear``: on the claimed side by ``p``.
+            dataset, the mean of its cells. ``low`` and ``high`` are the comparison's own interval, ``p`` is Holm's over
+            those of a dataset; NaN where the claim is exact or the evidence has no error. ``clear``: on the claimed side by
+            ``p``.
             ``outcome`` is ``"holds"`` (the interval), ``"does not hold"`` (on the other side by ``p``) or ``"cannot tell"``;
             ``effect`` what the evidence says in words of a claim that no difference shows.
 
@@ -247,9 +249,9 @@ class Claims:
             sample), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does not hold``, ``never
             against`` and ``cannot tell`` of real datasets (samples of one dataset are one), ``rests`` (:data:`RESTS`) and
             ``verdict``. By data: ``"holds on 3 of 4, never against on 1 (clear in 2 of 3)"``; ``"holds on TIB"`` if there is
-            one; ``"holds, shown on TIB"`` if one is enough. Else ``"holds in print"``, ``"holds by calculation"`` (and behind it, where real
-            data say otherwise, ``"; does not hold on 2 of 2"``), ``"holds in simulation"`` or ``"cannot be tested here"``.
-            ``"no real data"`` where only synthetic evidence is there,
+            one; ``"holds, shown on TIB"`` if one is enough. Else ``"holds in print"``, ``"holds by calculation"`` (and behind
+            it, where real data say otherwise, ``"; does not hold on 2 of 2"``), ``"holds in simulation"`` or ``"cannot be
+            tested here"``. ``"no real data"`` where only synthetic evidence is there,
             ``"no evidence"`` where none is, ``"see its cell"`` if no one comparison shows the claim.
 
         Raises
@@ -582,13 +584,14 @@ def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame
 
 
 def _mean_of(claim, cells: pd.DataFrame, target: float) -> pd.DataFrame:
-    """One row, the mean of the cells; its error is the mean of theirs, which is the largest that any dependence allows. The mean
-    itself may be the one cell."""
+    """One row, the mean of the cells; its error is the mean of theirs, which is the largest that any dependence allows. The
+    mean itself may be the one cell."""
     import numpy as np
 
     error = float(np.mean(_errors(cells, cells["value"].to_numpy() - target)))
     known = {"value": float(cells["value"].mean()), "stderr": error, "p raw": np.nan, "low": np.nan, "high": np.nan}
-    return cells[:1].assign(**known, k=claim.k, **({} if claim.metric or len(cells) == 1 else {"left": f"mean of {len(cells)}"}))
+    left = cells["left"].iloc[0] if claim.metric or len(cells) == 1 else f"mean of {len(cells)}"
+    return cells[:1].assign(**known, k=claim.k, left=left)
 
 
 def _errors(comparisons: pd.DataFrame, off) -> object:

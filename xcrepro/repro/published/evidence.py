@@ -54,7 +54,9 @@ def cells(claims: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts = []
     for id, table in claims.items():
         own = [name for name in table if name not in _COLUMNS]
-        parts.append(table.assign(id=id, left=table[own].astype(str).agg(", ".join, axis=1), right="").drop(columns=own))
+        parts.append(
+            table.assign(id=id, left=table[own].astype(str).agg(", ".join, axis=1), right="").drop(columns=own)
+        )
     return pd.concat(parts, ignore_index=True)
 
 
