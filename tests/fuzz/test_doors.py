@@ -1,7 +1,7 @@
 """Damaged files at every door, by hypothesis: refused in the package's words, or read as the slow reader reads them.
 
-``make test`` gives each door some; ``make fuzz`` as many as ``FUZZ`` says. Memory has a limit. hypothesis keeps what it finds, and
-runs it first the next time; where a process dies, its last input is the file in pytest's folder.
+``make test`` gives each door some, ``make fuzz`` as many as ``FUZZ`` says. Memory has a limit. hypothesis keeps what it finds
+and runs it first the next time; where a process dies, its last input is the file in pytest's folder.
 """
 
 from __future__ import annotations
