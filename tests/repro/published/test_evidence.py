@@ -143,7 +143,8 @@ def test_all_records_of_the_dataset_that_is_live_are_evidence_of_their_own(tib):
 def test_what_is_found_from_records_comes_before_their_own_outcomes(tib, twin):
     id = "s7-normalised"
     others = {"bibtex": evidence.of(tib, None, {id: (None, "of each split")}).assign(dataset="Bibtex")}
-    here = [evidence.of(tib, differences([0.1, 0.1, 0.1])), evidence.recorded_of("Bibtex", {id: (True, "of all")})]
+    of_all = evidence.of(tib, None, {id: (True, "of all")}).assign(dataset="Bibtex", source="real, recorded")
+    here = [evidence.of(tib, differences([0.1, 0.1, 0.1])), of_all]
     found = evidence.gather(item(recorded=others)[0], *here)
     assert found.loc[found["id"] == id, ["source", "outcome"]].to_numpy().tolist() == [["real, recorded", "holds"]]
 

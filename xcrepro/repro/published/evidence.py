@@ -69,11 +69,6 @@ def clear(paper: str, id: str, found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"cells": of.size(), "clear": of["clear"].sum(), "against": of["against"].sum()})
 
 
-def recorded_of(name: str, outcomes: Outcomes) -> pd.DataFrame:
-    """Outcomes that a run finds in what is recorded of another dataset, by its printed name; they replace the record's own."""
-    return _told(_RECORDED, name, outcomes)
-
-
 def printed(outcomes: Outcomes) -> pd.DataFrame:
     """The evidence on claims about what the document prints."""
     return _told(_PRINT, "", outcomes)
