@@ -87,7 +87,7 @@ def test_odd_data_show_themselves(labels):
 
 
 def test_what_holds_much_says_little():
-    state = xc.State([1, 3], ["P", "nDCG"])
+    state = xc.State([1], ["P", "nDCG"])
     assert repr(state) == "State(P, nDCG: 0 rows, no labels yet)"
     assert (
         repr(state.update(np.eye(3, 4), xc.TopK.from_ids([[0], [1], [2]], n_labels=4)))
