@@ -8,6 +8,7 @@ should hold the complete value in 95 of 100 draws. The last table compares the t
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import time
 import warnings
@@ -19,6 +20,7 @@ from scipy import sparse
 
 import xcrepro as xc
 from benchmarks.intervals import population
+from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.tools.course import judging
 
@@ -232,8 +234,10 @@ def of_a_class(complete, top, errs: float, repetitions: int) -> list[dict]:
             fill(folder)
             for again in (False, True):
                 if again:
-                    looked.append(judging.second(folder, observed, texts=texts, seed=repetition)["predictions"].sum())
-                    fill(folder / judging.AGAIN)
+                    looked.append(0)
+                    with contextlib.suppress(ArgumentError):  # nothing to look at again
+                        looked[-1] = judging.second(folder, observed, texts=texts, seed=repetition)["predictions"].sum()
+                        fill(folder / judging.AGAIN)
                 found[again].append(judging.judge(folder, observed, {"model": top}, k=K).ranking.iloc[0])
     lines = []
     for again, each in found.items():

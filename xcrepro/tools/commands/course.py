@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
+import sys
 from pathlib import Path
 
 from xcrepro.tools.commands import shared
+
+_LARGE = 10**12
+"""Seeds below can be found from a lesson's numbers by trying."""
 
 
 def add(command) -> None:
@@ -41,6 +46,9 @@ def _course(arguments) -> int:
         copies.SLIDES: arguments.slides,
         copies.SELF_STUDY: arguments.self_study,
     }
+    if arguments.seed is not None and arguments.seed < _LARGE:
+        do = f"a student who tries all small numbers finds it; take a drawn one, such as {secrets.randbits(60)}"
+        print(f"note: --seed {arguments.seed} is small: {do}", file=sys.stderr)
     kind = next((kind for kind, wanted in asked.items() if wanted), copies.STUDENTS)
     for name in copies.write(arguments.folder, kind, **shared.taken(arguments, "seed")):
         print(arguments.folder / name)
