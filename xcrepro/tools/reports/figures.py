@@ -106,6 +106,29 @@ def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15
     return fig
 
 
+def overview(table: pd.DataFrame, look: Looks, what: str, sentence: str) -> Figure:
+    """Values, or differences from 0, with their intervals in one frame: a row each name, in it one model or several; filled where
+    ``clear``."""
+    rows, models = list(table["row"].unique()), list(table["model"].unique())
+    several = bool(table["row"].duplicated().any())
+    shift = dict(zip(models, _side_by_side(len(models)) if several else [0.0] * len(models), strict=True))
+    with figures.new(4.8, 0.95 + len(rows) * (0.16 + 0.1 * len(models) if several else 0.26)) as (fig, panel):
+        if "difference" in what:
+            panel.axvline(0, color=looks.INK, linewidth=1, label="_guide none")
+        for _, row in table.iterrows():
+            own = look[row["model"]]
+            face = own.colour if row["clear"] else looks.WHITE
+            _interval(panel, row, rows.index(row["row"]) + shift[row["model"]], **own.mark(), markerfacecolor=face)
+        _name_rows(panel, [plain(name) for name in rows])
+        panel.set(xlabel=what)
+        figures.draws(panel, x="value")
+        looks.title(fig, sentence)
+        if several:
+            marks = [Line2D([], [], linestyle="", label=plain(name), **look[name].mark()) for name in models]
+            fig.legend(handles=marks, loc="outside lower center", ncols=min(len(models), 3))
+    return fig
+
+
 def _side_by_side(n: int) -> np.ndarray:
     """Where n models stand around a place of the axis."""
     return (np.arange(n) - (n - 1) / 2) * _SPREAD / n

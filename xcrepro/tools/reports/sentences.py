@@ -45,12 +45,17 @@ def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> 
     return text.lstrip("+-") if not text.strip("+-0.") else text
 
 
+def is_lower(metric: str) -> bool:
+    """Whether a lower value is better."""
+    return metric_named(metric).better == "lower"
+
+
 def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
     """The model with the best value, the first of equal ones; empty where none is known."""
     part = metrics[(metrics["metric"] == metric) & (metrics["k"] == k)].dropna(subset="value")
     if not len(part):
         return ""
-    at = part["value"].idxmin() if metric_named(metric).better == "lower" else part["value"].idxmax()
+    at = part["value"].idxmin() if is_lower(metric) else part["value"].idxmax()
     return str(part.loc[at, "model"])
 
 
@@ -91,7 +96,7 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     # The other that is hardest to tell from the best decides.
     nearest = others.assign(unknown=others["p"].isna(), size=others["value"].abs())
     nearest = nearest.sort_values(["unknown", "p", "size"], ascending=[False, False, True]).iloc[0]
-    sign, where = (-1, "below") if metric_named(metric).better == "lower" else (1, "above")
+    sign, where = (-1, "below") if is_lower(metric) else (1, "above")
     low, high = sorted((sign * nearest["low"], sign * nearest["high"]))
     apart, *ends = (number(value, metric) for value in (sign * nearest["value"], low, high))
     away = f"{apart} {unit(metric).replace('%', 'points')} [{ends[0]}, {ends[1]}]"
@@ -105,6 +110,24 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     if low > 0 and not np.isnan(nearest["p"]):
         why = "not clear after Holm's correction"
     return f"No clear leader in {what}: {best} ({value}) is {away} {where} {nearest['other']}, {why} ({said})."
+
+
+def lead(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str:
+    """A heading: who leads a metric at k, and by how much if by more than chance."""
+    best, what = best_of(metrics, metric, k), f"{metric}@{k}"
+    if not best:
+        return f"{what} is not known"
+    row = metrics[(metrics["model"] == best) & (metrics["metric"] == metric) & (metrics["k"] == k)].iloc[0]
+    value = f"{number(row['value'], metric)} {unit(metric)}"
+    if metrics["model"].nunique() == 1:
+        return f"{what} is {value}"
+    others, near = against(pairs, best, metric, k), not_clearly_worse(metrics, pairs, metric, k)
+    if not len(others):
+        return f"{best} has the best {what}, {value}"
+    if len(near) > 1:
+        return f"No clear leader in {what}: {listed(sorted(near), 3)} may be the best"
+    apart = number(others["value"].abs().min(), metric)
+    return f"{best} leads {what} by {apart} {unit(metric).replace('%', 'points')}"
 
 
 def with_interval(row: pd.Series, metric: str) -> str:
@@ -131,7 +154,7 @@ def seeds(metrics: pd.DataFrame, k: int) -> str:
         for _, row in part.iterrows()
         if not np.isnan(row["stderr"])
     ]
-    return f"P@{k} of models with several seeds: {'; '.join(said)}." if said else ""
+    return f"P@{k} of models with several seeds: {among(said)}." if said else ""
 
 
 def pairs_counted(pairs: pd.DataFrame) -> str:
@@ -167,6 +190,11 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else "none"
 
 
+def among(said: Sequence[str], most: int = 5) -> str:
+    """What is said of each model, of many of the first ones."""
+    return "; ".join([*said[:most], *([f"{len(said) - most} more in the table"] if len(said) > most else [])])
+
+
 def bins(table: pd.DataFrame, k: int) -> str:
     """How near the best model comes to each bin's ceiling."""
     part = table[table["k"] == k]
@@ -179,7 +207,7 @@ def bins(table: pd.DataFrame, k: int) -> str:
             whose = f"{best['model']} with {more}{share:.0%}" if best["value"] > 0 else "0% whatever the model"
             said.append(f"{name}: {whose}")
     what = f"The best binned macro-F1@{k} as a share of what any predictions could have"
-    return f"{what}: {'; '.join(said)}." if said else ""
+    return f"{what}: {among(said)}." if said else ""
 
 
 def bands(table: pd.DataFrame, k: int) -> str:
@@ -195,7 +223,7 @@ def bands(table: pd.DataFrame, k: int) -> str:
             parts = [] if twice else [f"{most['hits'] / hits:.0%} in {most['band']}"]
             parts += [f"{rare['hits'].sum() / hits:.1%} in labels with fewer than 10"] if there else []
             said.append(f"{model} {', '.join(parts)}")
-    return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
+    return f"Hits at {k} by the label's train points: {among(said)}." if said else ""
 
 
 _WITHOUT_NOISE = "Before calibration, without the noise of the hits"
@@ -212,8 +240,16 @@ def calibration(table: pd.DataFrame, k: int, how: str = "isotonic regression") -
             states = [with_interval(row, metric) for _, row in rows.iterrows()]
             said.append(f"{model} {' to '.join(states)}")
         moved = _ways(table, k) if metric == "ECE" else ""
-        sentences += [f"{what}: {'; '.join(said)}{moved}."] if said else []
+        sentences += [f"{what}: {among(said)}{moved}."] if said else []
     return " ".join(sentences)
+
+
+def off(table: pd.DataFrame, model: str, k: int, how: str) -> str:
+    """A heading: how far a model's scores are off, and what a map leaves."""
+    part = table[(table["metric"] == "ECE") & (table["k"] == k) & (table["model"] == model)]
+    one = part.set_index("state")["value"].map(lambda value: number(value, "ECE"))
+    after = f"; {how} leaves {one['after']}" if "after" in one else ""
+    return f"Scores of {model} are off by {one['before']} points on average{after}"
 
 
 def _ways(table: pd.DataFrame, k: int) -> str:
@@ -238,7 +274,7 @@ def gaps(table: pd.DataFrame) -> str:
         way = "too sure" if worst["shrunk"] > 0 else "not sure enough"
         apart = number(abs(worst["shrunk"]), "P")
         said.append(f"{model} is {way} of {worst['label']} by {apart} points ({worst['predicted']:,} predictions)")
-    return f"Shrunk towards the mean of all labels: {'; '.join(said)}." if said else ""
+    return f"Shrunk towards the mean of all labels: {among(said)}." if said else ""
 
 
 def reliability(table: pd.DataFrame, k: int) -> str:
@@ -248,7 +284,7 @@ def reliability(table: pd.DataFrame, k: int) -> str:
         filled = rows[rows["count"] > 0]
         over, under = (filled["accuracy"] < filled["low"]).sum(), (filled["accuracy"] > filled["high"]).sum()
         said.append(f"{model}: of {len(filled)} bins {over} too high, {under} too low")
-    return f"Scores at {k} beyond what chance explains (95 %): {'; '.join(said)}." if said else ""
+    return f"Scores at {k} beyond what chance explains (95 %): {among(said)}." if said else ""
 
 
 def price(table: pd.DataFrame) -> str:
@@ -261,7 +297,7 @@ def price(table: pd.DataFrame) -> str:
         cov, p = (number(greedy[name] - plain[name], "P", sign=True) for name in ("Cov", "P"))
         said.append(f"{model} {cov} points of coverage, {p} points of precision{free}")
     what = "Chosen for coverage alone (beta = 0) in place of the top"
-    found = f"{what} {table['k'].iloc[0]}: {'; '.join(said)}." if said else ""
+    found = f"{what} {table['k'].iloc[0]}: {among(said)}." if said else ""
     return f"{found} Intervals are of values, not changes." if said else ""
 
 
@@ -337,7 +373,7 @@ def printed(table: pd.DataFrame) -> str:
     return f"{rows} values {doubted} {'is' if doubted == 1 else 'are'} in doubt."
 
 
-def reports_without(given, ks: Sequence[int]) -> list[str]:
+def reports_without(given, ks: Sequence[int], first_look: Sequence[object] = ()) -> list[str]:
     """What the report lacks, and why."""
     ds = given.dataset
     own = [(model, top) for model, runs in given.runs.items() for top in runs.values()]
@@ -345,9 +381,7 @@ def reports_without(given, ks: Sequence[int]) -> list[str]:
     before = "The data are " if ds is not None and ds.comparable else "No printed results beside these: "
     said = [] if ds is None else [f"{before}{note}." for note in ds.notes]
     said += given.said
-    about = diagnose.of_dataset(given.dataset)
-    about |= {"texts": given.texts, "label_names": given.label_names}
-    said += [str(one) for one in diagnose.first_look(given.truth, Y_train=given.train, **about)]
+    said += map(str, first_look)
     said += [line if "relevant label" in line else f"{model}: {line}" for line, model in counted.items()]
     if given.label_counts is None:
         said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
