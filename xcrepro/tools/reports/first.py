@@ -8,16 +8,14 @@ import numpy as np
 import pandas as pd
 
 from xcrepro.core.metrics.calibration import is_order
-from xcrepro.repro.drawing import figures as drawing
 from xcrepro.tools.reports import compute, figures, grid, sentences
 from xcrepro.tools.reports.compute import LEVEL
 from xcrepro.tools.reports.given import labels_of
 from xcrepro.tools.reports.measured import Measured
-from xcrepro.tools.reports.sentences import listed, number
+from xcrepro.tools.reports.sentences import listed, number, share
 
 MOST_APART = 6
 """Models whose differences fit in one frame; of more their ranking is drawn."""
-MOST_PLACES = 15
 OFF = 0.01
 """Scores whose ECE is smaller are called probabilities."""
 POWER = 2.8
@@ -37,14 +35,10 @@ def about(m: Measured) -> str:
     )
     parts = [
         f"{points} with {truth.sizes.mean():.1f} labels on average",
-        f"{labels}, {_share(rare)} of them with fewer than 10 {what} points",
+        f"{labels}, {share(rare)} of them with fewer than 10 {what} points",
     ]
     models = m.given.models
     return "; ".join([*parts, f"{len(models)} models" if len(models) > 4 else sentences.listed(models)])
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.0f} %"
 
 
 # ---------------------------------------------------------------- five sentences
@@ -53,7 +47,7 @@ def _share(value: float) -> str:
 def leads(m: Measured) -> str:
     """Who leads in what, and how certain."""
     metric, k = m.wanted[0]
-    row = m.values[(m.values["metric"] == metric) & (m.values["k"] == k)].set_index("model")
+    row = m.rows(metric, k)
     if len(m.given.models) == 1 or len(m.alive) < 2:
         return f"{metric}@{k} of {m.leader} is {sentences.with_interval(row.loc[m.leader], metric)}{_popular(m)}."
     if not len(m.pairs):
@@ -101,7 +95,7 @@ def _by(m: Measured, metric: str, k: int) -> str:
         abs(near[end]) if near["low"] * near["high"] > 0 else near[end] * np.sign(near["value"] or 1)
         for end in ("low", "high")
     )
-    values = m.values[(m.values["metric"] == metric) & (m.values["k"] == k)].set_index("model")["value"]
+    values = m.rows(metric, k)["value"]
     unit = sentences.unit(metric)
     return (
         f" ({metric}@{k} {number(values[best], metric)} {unit} against {number(values[near['other']], metric)} {unit} of {near['other']}: "
@@ -134,11 +128,11 @@ def loses(m: Measured) -> str:
     if mine[worst] == 1:
         return f"{m.leader} misses nothing: all relevant labels are among its first {m.k}."
     if len(mine) == 1 or mine[worst] == mine[best]:
-        return f"{m.leader} finds {_share(mine[best])} of the relevant labels among its first {m.k}."
-    text = f"{m.leader} is weakest on labels with {worst} {what}: it finds {_share(mine[worst])} of them, but {_share(mine[best])} of those with {best}"
+        return f"{m.leader} finds {share(mine[best])} of the relevant labels among its first {m.k}."
+    text = f"{m.leader} is weakest on labels with {worst} {what}: it finds {share(mine[worst])} of them, but {share(mine[best])} of those with {best}"
     rival = found.loc[worst].idxmax()
     if found.loc[worst, rival] > mine[worst]:
-        text += f"; {rival} finds {_share(found.loc[worst, rival])} there"
+        text += f"; {rival} finds {share(found.loc[worst, rival])} there"
     return f"{text}."
 
 
@@ -149,8 +143,7 @@ def scores(m: Measured) -> str:
         if all(is_order(m.given.first(model)) for model in m.alive):
             return "Only the order of labels was given and no scores, so nothing can be said about probabilities."
         return "The scores do not lie between 0 and 1, so they are no probabilities; xcrepro.calibrate has links that map them."
-    found = m.errors[(m.errors["metric"] == "ECE") & (m.errors["k"] == m.k)].set_index(["model", "state"])["value"]
-    before, how = found[m.scored, "before"], compute.CALIBRATORS[m.asked.calibrator]
+    before, how = m.ece("before"), compute.CALIBRATORS[m.asked.calibrator]
     own = m.diagrams[(m.diagrams["model"] == m.scored) & (m.diagrams["state"] == "before") & (m.diagrams["count"] > 0)]
     outside = (own["accuracy"] < own["low"]) | (own["accuracy"] > own["high"])
     if before < OFF or not outside.any():
@@ -158,7 +151,7 @@ def scores(m: Measured) -> str:
     else:
         mean = np.average(own["confidence"] - own["accuracy"], weights=own["count"])
         text = f"The scores of {m.scored} are no probabilities: on average they are off by {number(before, 'ECE')} points, mostly too {'high' if mean > 0 else 'low'}"
-        after = found.get((m.scored, "after"), np.nan)
+        after = m.ece("after")
         text += f"; {how} would leave {number(after, 'ECE')}" if after < before else ""
     return f"{text}." + (
         f" Those of {listed(without, 3)} {'are' if len(without) > 1 else 'is'} not within 0 and 1." if without else ""
@@ -173,7 +166,8 @@ def suspicious(m: Measured) -> str:
     said = []
     for finding in m.first_look:
         if finding.kind == "points of both splits":
-            said.append(f"{len(finding.evidence['rows']):,} test points are in training as well")
+            n = len(finding.evidence["rows"])
+            said.append(f"{n:,} test {'point is' if n == 1 else 'points are'} in training as well")
         if finding.kind == "labels unseen in training":
             share = finding.evidence["pairs"] / finding.evidence["of"]
             said.append(
@@ -203,18 +197,20 @@ def next_step(m: Measured) -> str:
             f"Next: about {round(needed, -digits):,.0f} test points could tell {m.leader} and {rival} apart in "
             f"{near['metric']}@{near['k']}, if their difference is as it seems; here are {m.given.truth.n_rows:,}."
         )
-    if m.given.with_probabilities:
-        found = m.errors[(m.errors["metric"] == "ECE") & (m.errors["k"] == m.k)].set_index(["model", "state"])["value"]
-        before, after = found[m.scored, "before"], found.get((m.scored, "after"), np.nan)
-        if before >= 2 * OFF and after < before / 2:
-            how = compute.CALIBRATORS[m.asked.calibrator]
-            return f"Next: before you cut the labels of {m.scored} at a threshold, put {how} behind it, fitted on validation points (xc.calibrate)."
-    free = m.prices if len(m.prices) else pd.DataFrame(columns=["model", "beta", "P", "Cov"])
-    free = free[free["model"] == m.leader]
-    if len(free):
-        both = free[(free["P"] > free["P"].iloc[0]) & (free["Cov"] > free["Cov"].iloc[0])]
+    if m.given.with_probabilities and m.ece("before") >= 2 * OFF and m.ece("after") < m.ece("before") / 2:
+        how = compute.CALIBRATORS[m.asked.calibrator]
+        return (
+            f"Next: before you cut the labels of {m.scored} at a threshold, put {how} behind it, fitted on validation points "
+            "(xc.calibrate)."
+        )
+    if len(m.prices) and (m.prices["model"] == m.leader).any():
+        rows = m.prices[m.prices["model"] == m.leader]
+        both = rows[(rows[["P", "Cov"]] > rows[["P", "Cov"]].iloc[0]).all(axis=1)]
         if len(both):
-            return f"Next: choose the labels of {m.leader} for coverage with beta = {both['beta'].iloc[0]:g}; precision and coverage both rise."
+            return (
+                f"Next: choose the labels of {m.leader} for coverage (xc.decide.greedy_coverage, beta = {both['beta'].iloc[0]:g}): "
+                "precision and coverage both rise."
+            )
     if all(is_order(m.given.first(model)) for model in m.alive):
         return "Next: save the scores beside the labels; then calibration, thresholds and coverage can be judged, too."
     return "Next: read the test points below, and ask of each wrong label whether it is only missing in the truth."
@@ -228,52 +224,17 @@ SENTENCES = {"leads": leads, "loses": loses, "scores": scores, "suspicious": sus
 
 def board(m: Measured) -> grid.Grid:
     """The models by what they are compared in, and ECE where only some have scores for it."""
-    values, wanted = m.values, list(m.wanted)
+    values, wanted = m.values, [*m.wanted]
     if ("ECE", m.k) not in wanted and not m.asked.metrics and m.given.with_probabilities:
-        own = m.errors[m.errors["metric"].eq("ECE") & m.errors["k"].eq(m.k) & m.errors["state"].eq("before")]
+        own = m.errors[(m.errors[["metric", "k", "state"]] == ["ECE", m.k, "before"]).all(axis=1)]
         values, wanted = pd.concat([values, own], ignore_index=True), [*wanted, ("ECE", m.k)]
     return grid.scoreboard(values, m.pairs, wanted, m.ranked, m.alive, m.asked.confidence)
 
 
-def picture(m: Measured) -> tuple[object, pd.DataFrame] | None:
-    """All differences from the best model in one frame; of one model its values, of many their ranking."""
-    wanted = [one for one in m.wanted if sentences.unit(one[0]) == "%"]
-    if not wanted:
-        return None
-    metric, k = wanted[0]
-    rows, columns = [], ["row", "model", "value", "low", "high", "clear"]
-    if 1 < len(m.alive) <= MOST_APART and len(m.pairs):
-        for one, at in wanted:
-            sign = 1 if sentences.is_lower(one) else -1
-            for row in sentences.against(m.pairs, m.leader, one, at).to_dict("records"):
-                ends = sorted((sign * row["low"], sign * row["high"]))
-                rows.append((f"{one}@{at}", row["other"], sign * row["value"], *ends, row["p"] < LEVEL))
-        what = f"difference from {figures.plain(m.leader)} in points; right of the line is better"
-        sentence = f"Better or worse than {figures.plain(m.leader)}? Filled: more than chance"
-        if len(m.alive) == 2:
-            sentence = f"{figures.plain(rows[0][1], 20)} beside {figures.plain(m.leader, 20)}; filled: more than chance"
-    else:
-        part = m.values[[one in wanted for one in zip(m.values["metric"], m.values["k"], strict=True)]]
-        many = len(m.given.models) > 1
-        near = sentences.not_clearly_worse(m.values, m.pairs, metric, k) if len(m.pairs) else {*m.given.models}
-        if many:
-            part = (
-                part[(part["metric"] == metric) & (part["k"] == k)]
-                .set_index("model", drop=False)
-                .loc[m.ranked[:MOST_PLACES]]
-            )
-        for row in part.to_dict("records"):
-            row_name = row["model"] if many else f"{row['metric']}@{row['k']}"
-            rows.append((row_name, row["model"], row["value"], row["low"], row["high"], row["model"] in near))
-        what = f"{metric}@{k}, %" if many else "%"
-        few = f"The best {MOST_PLACES} of {len(m.ranked)} models. " if len(m.ranked) > MOST_PLACES else ""
-        sentence = (
-            f"{few}Filled: may be the best"
-            if many and len(m.pairs)
-            else "Values" + (" and their intervals" if part["low"].notna().any() else "")
-        )
-    table = figures.in_percent(pd.DataFrame(rows, columns=columns), ["value", "low", "high"])
-    return (figures.overview(table, m.look, what, sentence), table) if len(table) else None
+def picture(m: Measured):
+    """All differences from the best model in one frame; of one model or many their values. None where none is in percent."""
+    few = 1 < len(m.alive) <= MOST_APART and len(m.pairs)
+    return (figures.apart if few else figures.standing)(m) if m.percent else None
 
 
 # ---------------------------------------------------------------- five test points

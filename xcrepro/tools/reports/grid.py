@@ -22,7 +22,7 @@ MARKS = {
 SCOREBOARD = "ranking"
 """The name of its files: what a paper prints."""
 EMPTY = {"value": np.nan, "low": np.nan, "high": np.nan}
-_SIDE_BY_SIDE = 4  # models
+SIDE_BY_SIDE = 4  # models
 MOST_ROWS = 200
 """Rows of a table on a page; its file has all."""
 
@@ -138,7 +138,7 @@ def of_metrics(
                 text, ends, None if np.isnan(row["value"]) else float(row["value"]), bold, mark
             )
     names = [f"{metric}@{k}" + f", {sentences.unit(metric)}" * (sentences.unit(metric) != "%") for metric, k in wanted]
-    if name == SCOREBOARD or len(models) > _SIDE_BY_SIDE:
+    if name == SCOREBOARD or len(models) > SIDE_BY_SIDE:
         rows = [[Cell(model), *(cells[model, metric, k] for metric, k in wanted)] for model in models]
         return Grid(name, caption, ["model", *names], rows)
     rows = [[Cell(text), *(cells[model, *one] for model in models)] for text, one in zip(names, wanted, strict=True)]

@@ -26,17 +26,15 @@ class Measured:
         self.look = looks.distinct(self.given.models)
         self.values, self.pairs = compute.metrics_and_pairs(self.given, self.ks, asked.metrics, **self.drawn)
         self.alive = compute.alive_of(self.given)
+        self.percent = [one for one in self.wanted if sentences.unit(one[0]) == "%"]
 
     @cached_property
     def ranked(self) -> list[str]:
         """The models by the first metric that they are compared in, the best first; who predicts nothing is last."""
-        metric, k = self.wanted[0]
-        left = self.values[(self.values["metric"] == metric) & (self.values["k"] == k)]
-        found = []
-        for kept in (left["model"].isin(self.alive), ~left["model"].isin(self.alive)):
-            part = left[kept].sort_values("value", ascending=sentences.is_lower(metric), kind="stable")
-            found += part["model"].tolist()
-        return found
+        rows = self.rows(*self.wanted[0]).sort_values(
+            "value", ascending=sentences.is_lower(self.wanted[0][0]), kind="stable"
+        )
+        return sorted(rows["model"], key=lambda model: model not in self.alive)
 
     @property
     def leader(self) -> str:
@@ -47,11 +45,19 @@ class Measured:
         """The best of the models whose scores can be probabilities."""
         return next(model for model in self.ranked if model in self.given.with_probabilities)
 
-    @property
-    def shown(self) -> list[str]:
-        """The models that figures show, as they were given."""
-        best = {*self.ranked[: compute.MANY]}
-        return [model for model in self.given.models if model in best]
+    def shown(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Of a table what figures show: the best models."""
+        return table[table["model"].isin(self.ranked[: compute.MANY])]
+
+    def rows(self, metric: str, k: int) -> pd.DataFrame:
+        """The values of a metric at k, a row each model."""
+        at = (self.values["metric"] == metric) & (self.values["k"] == k)
+        return self.values[at].set_index("model", drop=False).rename_axis(None)
+
+    def ece(self, state: str) -> float:
+        """ECE at the last k of the best model that has it, before or after calibration; NaN where there is none."""
+        at = (self.errors[["metric", "k", "model", "state"]] == ["ECE", self.k, self.scored, state]).all(axis=1)
+        return float(self.errors.loc[at, "value"].max())
 
     @cached_property
     def couples(self) -> list[tuple[str, str]]:

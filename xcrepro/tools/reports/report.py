@@ -12,7 +12,6 @@ import io
 import json
 import os
 import platform
-import re
 import sys
 import tempfile
 import time
@@ -123,14 +122,6 @@ class Report:
         """The report as one HTML file's text; it asks for no other file."""
         return self.files["report.html"].decode()
 
-    def section(self, part: str) -> Section:
-        """A part as a notebook shows it."""
-        page = self.to_html()
-        inside = page[page.index(f'<section id="{one_of("part", part, list(self.parts))}"') :]
-        return Section(
-            inside[: inside.index("</section>")] + "</section>", self.svg(part) if self.parts[part]["figure"] else b""
-        )
-
     def _repr_html_(self) -> str:
         """The first screen, with a link to the page."""
         page = self.to_html()
@@ -167,22 +158,6 @@ class Report:
                 (home / name).parent.mkdir(exist_ok=True)
                 (home / name).write_bytes(content)
         return target / "report.html"
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of a report in a notebook: its figure, and the rest as HTML."""
-
-    page: str
-    svg: bytes = b""
-
-    def _ipython_display_(self) -> None:
-        from xcrepro.repro.drawing import figures
-
-        if self.svg:
-            figures.display({"image/svg+xml": self.svg.decode()})
-        without = re.sub("<figure>.*?</figure>", "", self.page)
-        figures.display({"text/html": f'<div class="xcrepro-report">{without}</div>'})
 
 
 def report(
@@ -312,7 +287,7 @@ def make(asked: Asked) -> Report:
     from xcrepro.repro.drawing import figures
     from xcrepro.tools.reports import first, sentences
     from xcrepro.tools.reports.measured import Measured
-    from xcrepro.tools.reports.parts import PARTS
+    from xcrepro.tools.reports.parts import NOTES, PARTS
 
     m, missing, files = Measured(asked), [], {}
     given = asked.given
@@ -329,37 +304,30 @@ def make(asked: Asked) -> Report:
         files.update({f"figures/{name}{suffix}": made[suffix] for suffix in PICTURES if suffix in made})
         return made.get(".svg", b"")
 
-    said = {name: attempt("The first screen", make, m) for name, make in first.SENTENCES.items()}
-    said = {name: text for name, text in said.items() if text}
+    answers = {name: attempt("The first screen", make, m) for name, make in first.SENTENCES.items()}
+    answers = {name: text for name, text in answers.items() if text}
     board = attempt("The scoreboard", first.board, m)
     picture = attempt("The picture", lambda: drawn("first", first.picture(m))) or b""
     examples = attempt("Five test points", first.examples, m) or []
     files["csv/metrics.csv"] = _csv(m.values)
     boards, parts, body = [board] if board else [], {}, {}
-    for name, (title, make) in PARTS.items():
-        before = len(missing)
-        found = attempt(title, make, m)
-        if found is None:
-            body |= {name: (title, html.section(name, title, html.said(missing[before:])))} if missing[before:] else {}
-            continue
-        tables = {name: found.table} if found.heading else {}
-        files |= {f"csv/{file}.csv": _csv(table) for file, table in (tables | dict(found.more)).items()}
-        if not found.heading:
-            continue
-        svg = attempt(title, drawn, name, found.figure) or b""
-        two, rest = [text for text in found.said if text][:2], [text for text in found.said if text][2:]
-        own = [dataclasses.replace(one, file=_file(files, one.name, name)) for one in found.grids]
-        boards += own
-        alt = " ".join([f"{found.heading}.", *two[:1]])
-        more = html.folded("Definition and table", html.said([found.note, *rest]), *(one.html() for one in own))
-        shown = html.section(name, found.heading, html.picture(svg, alt), html.said([*two, *missing[before:]]), more)
-        body[name] = title, shown
-        parts[name] = {
-            "heading": found.heading,
-            "said": [*two, *rest],
-            "tables": [one.name for one in own],
-            "figure": bool(svg),
-        }
+    for name, part in PARTS.items():
+        before, title = len(missing), NOTES[name]["title"]
+        found = attempt(title, part, m)
+        if found is not None:
+            tables = {**({name: found.table} if found.heading else {}), **found.more}
+            files |= {f"csv/{file}.csv": _csv(table) for file, table in tables.items()}
+        if found is not None and found.heading:
+            svg, said = attempt(title, drawn, name, found.figure) or b"", [text for text in found.said if text]
+            own = [dataclasses.replace(one, file=_file(files, one.name, name)) for one in found.grids]
+            picture_of = html.picture(svg, " ".join([f"{found.heading}.", *said[:1]]))
+            shown = [picture_of, html.said([*said[:2], NOTES[name]["note"], *missing[before:]])]
+            shown += [html.folded("Table", html.said(said[2:]), *(one.html() for one in own))]
+            boards, body[name] = [*boards, *own], html.section(name, found.heading, *shown)
+            names = [one.name for one in own]
+            parts[name] = {"heading": found.heading, "said": said, "tables": names, "figure": bool(svg)}
+        elif missing[before:]:
+            body[name] = html.section(name, title, html.said(missing[before:]))
     files |= {f"latex/{one.name}.tex": one.latex(given.origin).encode() for one in boards}
     truth = diagnose.recognise(given.truth, given.dataset)
     found = {one for table in (m.values, m.pairs) for one in table["metric"]}
@@ -375,7 +343,7 @@ def make(asked: Asked) -> Report:
         "models": given.models,
     }
     about |= {"compared": [f"{metric}@{k}" for metric, k in m.wanted], "metrics": [metric.name for metric in used]}
-    about |= {"sentences": said, "scoreboard": board.records() if board else [], "examples": examples, "parts": parts}
+    about |= {"sentences": answers, "scoreboard": board.records() if board else [], "examples": examples, "parts": parts}
     options = {"ks": m.ks, **m.drawn, "calibrator": asked.calibrator, "A": given.A, "B": given.B}
     about |= {"truth": truth.text, "digest": given.digest(), "options": options, "versions": versions}
     notes = sentences.reports_without(given, m.ks, attempt("A first look", lambda: m.first_look) or ())
@@ -393,8 +361,10 @@ def _file(files: Mapping[str, bytes], *names: str) -> str:
     return next((file for file in (f"csv/{name}.csv" for name in names) if file in files), "")
 
 
-def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, tuple[str, str]], used: list) -> str:
+def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, str], used: list) -> str:
     """The page: the first screen, five points, the parts, and at the end what it was made with."""
+    from xcrepro.tools.reports.parts import NOTES
+
     lead, *others = about["sentences"].values() or [""]
     marks = (
         "<p><small>bold: the best · ▲ leads clearly · ≈ too close to call</small></p>"
@@ -422,38 +392,22 @@ def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, tu
         )
     rows = [(m.name, m.unit, m.better or "-", m.averages or "-", m.source) for m in used]
     defined = pd.DataFrame(rows, columns=["metric", "unit", "better", "mean over", "source"])
-    said = [_METHOD, f"The truth is {about['truth']}.", f"Input: SHA-256 {about['digest']}."]
+    said = [NOTES["method"]["note"], f"The truth is {about['truth']}.", f"Input: SHA-256 {about['digest']}."]
     said += [
         f"{what.title()}: {', '.join(f'{k} = {v}' for k, v in about[what].items())}."
         for what in ("options", "versions")
     ]
     said += [f"Command: {about['command']}"] if about["command"] else []
-    last = {
-        "notes": ("What this report lacks, and why", html.said(about["notes"])),
-        "made": (
-            "Definitions, versions, options",
-            html.said(said)
-            + html.folded(
-                "The metrics",
-                of_table("definitions", "The metrics; xcrepro.metrics has their definitions", defined).html(),
-            ),
-        ),
-    }
-    links |= {name: title for name, (title, _) in body.items()} | {
-        name: title for name, (title, inside) in last.items() if inside
-    }
-    sections = [shown for _, shown in body.values()]
-    sections += [html.section(name, title, inside) for name, (title, inside) in last.items() if inside]
+    table = of_table("definitions", "The metrics; xcrepro.metrics has their definitions", defined).html()
+    sections = [*body.values()]
+    if about["notes"]:
+        sections += [html.section("notes", "What this report lacks, and why", html.said(about["notes"]))]
+    sections += [html.section("method", NOTES["method"]["title"], html.said(said), html.folded("The metrics", table))]
+    links |= {name: NOTES[name]["title"] for name in body} | ({"notes": "What it lacks"} if about["notes"] else {})
+    links["method"] = "Definitions"
     inside = "\n".join([*first, *sections])
     whole = f'<div class="xcrepro-report page" lang="en">\n{html.navigation(links)}\n<main>\n{inside}\n</main>\n</div>'
     return html.page(f"Report: {about['title']}", whole)
-
-
-_METHOD = (
-    "Intervals hold the value that is to be expected on a fresh test set of as many points. For sums over points they come from the "
-    "bootstrap; for metrics of labels and calibration errors from disjoint halves and quarters of the points. An interval that begins "
-    "at 0 is written as its upper end, at most. A lead is clear if p, corrected over all comparisons of the report (Holm), is below 5 %."
-)
 
 
 def _without_folders(made: Report, given: list) -> Report:
