@@ -87,7 +87,7 @@ def card(example: Mapping[str, Any]) -> str:
     known = f"{number}: {text[:_LONG]}{'…' * (len(text) > _LONG)}" if text else number
     relevant = escape("; ".join(example["relevant"])) or "none"
     return (
-        f"<article><h3>{escape(example['rule'])}</h3>\n<p>{escape(known)}</p>\n<p><b>Relevant:</b> {relevant}</p>\n"
+        f"<article><h3>{escape(example['rule'])}</h3>\n<p>{escape(known)}</p>\n<p><strong>Relevant:</strong> {relevant}</p>\n"
         f"<table>\n<caption>What is predicted; ✓ is a hit</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></article>"
     )
 

@@ -26,13 +26,13 @@ MOST_LISTED = 500
 
 @dataclass(frozen=True)
 class Found:
-    """What a part comes to: the heading is the finding, ``table`` its CSV file, ``more`` are other files; ``figure`` is drawn
-    from the table beside it. Without a heading the page does not show it."""
+    """What a part comes to: the heading is the finding, ``table`` its CSV file, ``more`` are other files; ``figure`` draws
+    it, and gives the table behind it. Without a heading the page does not show it."""
 
     heading: str
     table: pd.DataFrame
     grids: Sequence[Grid] = ()
-    figure: tuple[Figure, pd.DataFrame] | None = None
+    figure: Callable[[], tuple[Figure, pd.DataFrame]] | None = None
     said: Sequence[str] = ()
     more: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ def _of_metrics(m: Measured, name: str, called: str = "", draw: bool = False, mo
     board = grid.of_metrics(called or name, "Values and intervals, percent", m.values, m.pairs, shown)
     heading = sentences.lead(m.values, m.pairs, *(compared or [(compute.OWN[name][0], m.k)])[0])
     said = [sentences.leader(m.values, m.pairs, *one) for one in compared]
-    figure = figures.standing(m) if draw and m.percent else None
+    figure = (lambda: figures.standing(m)) if draw and m.percent else None
     return Found(heading, m.values[own].reset_index(drop=True), [board], figure, [*said, *more])
 
 
@@ -98,8 +98,8 @@ def bins(m: Measured) -> Found | None:
     ours = figures.in_percent(table, ["value", "low", "high", "ceiling"])
     last = ours[ours["k"] == m.k].drop(columns="k").reset_index(drop=True)
     board = of_table("bins", f"Macro-F1@{m.k} by train frequency, percent", last)
-    figure = figures.bins(m.shown(ours), m.look, m.k), ours
-    return Found(sentences.bins(table, m.leader, m.k), table, [board], figure)
+    draw = lambda: (figures.bins(m.shown(ours), m.look, m.k), ours)  # noqa: E731
+    return Found(sentences.bins(table, m.leader, m.k), table, [board], draw)
 
 
 @_part
@@ -108,7 +108,9 @@ def bands(m: Measured) -> Found | None:
         return None
     ours = figures.in_percent(m.bands, ["P", "PSP"])
     board = of_table("bands", f"Contributions at {m.k}; P and PSP in points", ours)
-    return Found(sentences.bands(m.bands, m.leader), m.bands, [board], (figures.bands(m.shown(ours), m.k), ours))
+    return Found(
+        sentences.bands(m.bands, m.leader), m.bands, [board], lambda: (figures.bands(m.shown(ours), m.k), ours)
+    )
 
 
 @_part
@@ -135,8 +137,15 @@ def calibration(m: Measured) -> Found | None:
     boards = [of_table("calibration", f"Errors at {m.k}, percent; NLL in nats", last)]
     boards += [of_table("reliability", f"Bins of the scores at {m.k}", filled, 3)]
     said = sentences.reliability(m.diagrams, m.scored), sentences.ways(errors, m.k)
-    figure, more = figures.reliability(m.shown(m.diagrams), m.look, m.k, how), {"reliability": m.diagrams}
-    return Found(sentences.calibration(errors, m.scored, m.k, how), errors, boards, (figure, m.diagrams), said, more)
+    some, more = m.shown(m.diagrams), {"reliability": m.diagrams}
+    return Found(
+        sentences.calibration(errors, m.scored, m.k, how),
+        errors,
+        boards,
+        lambda: (figures.reliability(some, m.look, m.k, how), some),
+        said,
+        more,
+    )
 
 
 @_part
@@ -160,7 +169,9 @@ def price(m: Measured) -> Found | None:
         "price", "P and coverage along beta, percent", named.assign(**{"both rise": np.where(rise, "yes", "")})
     )
     model = next(model for model in m.ranked if (m.prices["model"] == model).any())
-    return Found(sentences.price(m.prices, model), m.prices, [board], (figures.price(m.shown(ours), m.look), ours))
+    return Found(
+        sentences.price(m.prices, model), m.prices, [board], lambda: (figures.price(m.shown(ours), m.look), ours)
+    )
 
 
 @_part
@@ -208,4 +219,4 @@ def ranks(m: Measured) -> Found | None:
     boards = [of_table(f"ranks-{i}", f"Ranks in {what}", one) for i, (what, one) in enumerate(found.items(), 1)]
     best = sentences.listed(one["model"][one["mean rank"] == one["mean rank"].min()], len(one))
     heading, said = f"First by mean rank in {what}: {best}", [sentences.ranks(one, what) for what, one in found.items()]
-    return Found(heading, table, boards, (figures.ranks(one, m.look, what), one), said)
+    return Found(heading, table, boards, lambda: (figures.ranks(one, m.look, what), one), said)

@@ -300,14 +300,15 @@ def make(asked: Asked) -> Report:
             return None
 
     def drawn(name: str, figure) -> bytes:
-        made = figures.render(*figure, origin=given.origin, suffixes=PICTURES) if figure else {}
+        found = figure and figure()
+        made = figures.render(*found, origin=given.origin, suffixes=PICTURES) if found else {}
         files.update({f"figures/{name}{suffix}": made[suffix] for suffix in PICTURES if suffix in made})
         return made.get(".svg", b"")
 
     answers = {name: attempt("The first screen", make, m) for name, make in first.SENTENCES.items()}
     answers = {name: text for name, text in answers.items() if text}
     board = attempt("The scoreboard", first.board, m)
-    picture = attempt("The picture", lambda: drawn("first", first.picture(m))) or b""
+    picture = attempt("The picture", drawn, "first", lambda: first.picture(m)) or b""
     examples = attempt("Five test points", first.examples, m) or []
     files["csv/metrics.csv"] = _csv(m.values)
     boards, parts, body = [board] if board else [], {}, {}
@@ -343,7 +344,12 @@ def make(asked: Asked) -> Report:
         "models": given.models,
     }
     about |= {"compared": [f"{metric}@{k}" for metric, k in m.wanted], "metrics": [metric.name for metric in used]}
-    about |= {"sentences": answers, "scoreboard": board.records() if board else [], "examples": examples, "parts": parts}
+    about |= {
+        "sentences": answers,
+        "scoreboard": board.records() if board else [],
+        "examples": examples,
+        "parts": parts,
+    }
     options = {"ks": m.ks, **m.drawn, "calibrator": asked.calibrator, "A": given.A, "B": given.B}
     about |= {"truth": truth.text, "digest": given.digest(), "options": options, "versions": versions}
     notes = sentences.reports_without(given, m.ks, attempt("A first look", lambda: m.first_look) or ())
@@ -377,7 +383,7 @@ def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, st
     )
     first = [
         f'<header id="first">\n<h1>{html.escape(about["title"])}</h1>\n<p class="about">{html.escape(about["about"])}</p>',
-        f'<div class="answer"><div>\n<p class="lead"><b>{html.escape(who)}</b>{bracket}{html.escape(by)}</p>',
+        f'<div class="answer"><div>\n<p class="lead"><strong>{html.escape(who)}</strong>{bracket}{html.escape(by)}</p>',
         f"{board.html() + marks if board else ''}\n{html.said(others)}</div>",
         html.picture(picture, f"{lead} The table has the numbers.") + "</div>",
         f"{sign}\n</header>",
