@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -69,6 +70,26 @@ def page(made) -> str:
 
 
 QUICK = {"samples": 20, "price": False}
+_WITHOUT = """
+import sys
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("IPython", "nbformat", "nbconvert", "papermill", "psutil", "filelock", "yaml"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Refused())
+import numpy as np
+import xcrepro as xc
+top = xc.TopK.from_ids(np.arange(40)[:, None], np.full((40, 1), 0.9), n_labels=40)
+report = xc.report(np.eye(40), {"a": top, "b": top}, ks=1, samples=20)
+print(len(report.parts), report.sentences("first")[0])
+"""
+
+
+def test_a_report_needs_nothing_that_runs_notebooks():
+    done = subprocess.run([sys.executable, "-c", _WITHOUT], check=True, capture_output=True, text=True)
+    parts, said = done.stdout.split(maxsplit=1)
+    assert int(parts) > 5
+    assert said.startswith("In P@1")
 
 
 def test_the_page_is_balanced_asks_for_nothing_and_is_small(made, page):

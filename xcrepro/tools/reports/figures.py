@@ -14,8 +14,9 @@ from xcrepro.repro.drawing.looks import Look
 from xcrepro.tools.reports import compute, sentences
 
 if TYPE_CHECKING:
-    from xcrepro.tools.reports.measured import Measured
     from matplotlib.figure import Figure
+
+    from xcrepro.tools.reports.measured import Measured
 
 Looks = Mapping[str, Look]
 """Model -> its look, the same in all figures of a report."""
@@ -62,7 +63,7 @@ def plain(name: str, most: int = 28) -> str:
 
 
 def overview(table: pd.DataFrame, look: Looks, what: str, sentence: str) -> Figure:
-    """Values, or differences from 0, with their intervals in one frame: a row each name, in it one model or several; filled where
+    """Values, or differences from 0, with intervals in one frame: a row each name, in it one model or several; filled where
     ``clear``."""
     rows, models = list(table["row"].unique()), list(table["model"].unique())
     several = bool(table["row"].duplicated().any())

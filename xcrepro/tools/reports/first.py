@@ -27,18 +27,14 @@ POWER = 2.8
 
 def about(m: Measured) -> str:
     """Points, labels, the share of rare ones, models."""
-    truth, counts = m.given.truth, m.given.frequency
-    what = "test" if m.given.label_counts is None else "training"
-    rare = np.count_nonzero(counts < 10) / max(counts.size, 1)
+    truth, models = m.given.truth, m.given.models
+    rare = share(np.count_nonzero(m.given.frequency < 10) / max(truth.n_labels, 1))
+    named = f"{len(models)} models" if len(models) > 4 else listed(models)
     points, labels = (
-        f"{n:,} {name}{'s' * (n != 1)}" for n, name in ((truth.n_rows, "test point"), (truth.n_labels, "label"))
+        f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((truth.n_rows, "test point"), (truth.n_labels, "label"))
     )
-    parts = [
-        f"{points} with {truth.sizes.mean():.1f} labels on average",
-        f"{labels}, {share(rare)} of them with fewer than 10 {what} points",
-    ]
-    models = m.given.models
-    return "; ".join([*parts, f"{len(models)} models" if len(models) > 4 else sentences.listed(models)])
+    mean = f"{truth.sizes.mean():.1f} labels on average"
+    return f"{points} with {mean}; {labels}, {rare} of them with fewer than 10 {m.given.counted} points; {named}"
 
 
 # ---------------------------------------------------------------- five sentences
@@ -52,55 +48,44 @@ def leads(m: Measured) -> str:
         return f"{metric}@{k} of {m.leader} is {sentences.with_interval(row.loc[m.leader], metric)}{_popular(m)}."
     if not len(m.pairs):
         return (
-            f"{m.leader} has the best {metric}@{k}, {number(row.loc[m.leader, 'value'], metric)} {sentences.unit(metric)}, but of "
-            f"{m.given.truth.n_rows} test points nobody can say whether by more than chance."
+            f"{sentences.lead(m.values, m.pairs, metric, k)}, but of {m.given.truth.n_rows} test points nobody can say "
+            "whether by more than chance."
         )
-    clear: dict[str, list[str]] = {}
-    open_: dict[tuple[str, ...], list[str]] = {}
-    same = []
+    clear, close, same, first = {}, {}, [], m.wanted[0]
     for one, at in m.wanted:
         best, what = sentences.best_of(m.values, one, at), f"{one}@{at}"
-        others = sentences.against(m.pairs, best, one, at)
         near = sentences.not_clearly_worse(m.values, m.pairs, one, at)
-        if len(others) and (others["value"] == 0).all():
+        if best and (sentences.against(m.pairs, best, one, at)["value"] == 0).all():
             same.append(what)
-        elif best and len(near) == 1:
+        elif len(near) == 1:
+            first = (one, at) if best == m.leader and m.leader not in clear else first
             clear.setdefault(best, []).append(what)
         elif best:
-            open_.setdefault(tuple(model for model in m.ranked if model in near), []).append(what)
+            close.setdefault(tuple(model for model in m.ranked if model in near), []).append(what)
     said = [f"{best} leads clearly in {listed(metrics, 8)}" for best, metrics in clear.items()]
-    for near, metrics in open_.items():
-        if len(near) == len(m.alive):
-            said.append(
-                f"in {listed(metrics, 8)} no difference is clear"
-                if clear
-                else f"no model leads clearly in {listed(metrics, 8)}"
-            )
-        else:
-            said.append(f"in {listed(metrics, 8)} {listed(near, 3)} are too close to call")
-    said += [f"in {listed(same, 8)} all models are equal"] if same else []
-    first = next((one for one in m.wanted if "@".join(map(str, one)) in {*clear.get(m.leader, ())}), m.wanted[0])
-    text = "; ".join(said) + _by(m, *first) + "."
-    return text[0].upper() + text[1:] if not clear else text
+    for near, metrics in close.items():
+        where = listed(metrics, 8)
+        some = f"in {where} {listed(near, 3)} are too close to call"
+        none = f"in {where} no difference is clear" if clear else f"no model leads clearly in {where}"
+        said.append(none if len(near) == len(m.alive) else some)
+    text = "; ".join(said + [f"in {listed(same, 8)} all models are equal"] * bool(same)) + _by(m, *first) + "."
+    return text if clear else text[0].upper() + text[1:]
 
 
 def _by(m: Measured, metric: str, k: int) -> str:
-    """By how much in the first metric, with its interval."""
+    """By how much in a metric, with its interval."""
     best = sentences.best_of(m.values, metric, k)
     others = sentences.against(m.pairs, best, metric, k)
     if not len(others) or (others["value"] == 0).all():
         return ""
     near = others.loc[others["value"].abs().idxmin()]
-    low, high = sorted(
-        abs(near[end]) if near["low"] * near["high"] > 0 else near[end] * np.sign(near["value"] or 1)
-        for end in ("low", "high")
-    )
-    values = m.rows(metric, k)["value"]
-    unit = sentences.unit(metric)
-    return (
-        f" ({metric}@{k} {number(values[best], metric)} {unit} against {number(values[near['other']], metric)} {unit} of {near['other']}: "
-        f"{number(abs(near['value']), metric)} {unit.replace('%', 'points')}, {100 * m.asked.confidence:g} % interval {number(low, metric)} to {number(high, metric)})"
-    )
+    sign = -1 if near["value"] < 0 else 1
+    low, high = (number(end, metric) for end in sorted((sign * near["low"], sign * near["high"])))
+    values, unit = m.rows(metric, k)["value"], sentences.unit(metric)
+    one, other = (f"{number(values[model], metric)} {unit}" for model in (best, near["other"]))
+    apart = f"{number(abs(near['value']), metric)} {unit.replace('%', 'points')}"
+    sure = f"{100 * m.asked.confidence:g} % interval {low} to {high}"
+    return f" ({metric}@{k} {one} against {other} of {near['other']}: {apart}, {sure})"
 
 
 def _popular(m: Measured) -> str:
@@ -118,7 +103,6 @@ def loses(m: Measured) -> str:
     own = m.bands[(m.bands["positives"] > 0) & ((m.bands["band"] != "0") | (m.given.label_counts is None))]
     found = own.assign(share=own["hits"] / own["positives"]).pivot(index="band", columns="model", values="share")
     found = found.reindex(own["band"].unique())
-    what = "test points" if m.given.label_counts is None else "training points"
     if not len(found):
         return ""
     mine = found[m.leader]
@@ -127,9 +111,10 @@ def loses(m: Measured) -> str:
     worst, best = mine.idxmin(), mine.idxmax()
     if mine[worst] == 1:
         return f"{m.leader} misses nothing: all relevant labels are among its first {m.k}."
-    if len(mine) == 1 or mine[worst] == mine[best]:
+    if share(mine[worst]) == share(mine[best]):
         return f"{m.leader} finds {share(mine[best])} of the relevant labels among its first {m.k}."
-    text = f"{m.leader} is weakest on labels with {worst} {what}: it finds {share(mine[worst])} of them, but {share(mine[best])} of those with {best}"
+    both = f"it finds {share(mine[worst])} of them, but {share(mine[best])} of those with {best}"
+    text = f"{m.leader} is weakest on labels with {worst} {m.given.counted} points: {both}"
     rival = found.loc[worst].idxmax()
     if found.loc[worst, rival] > mine[worst]:
         text += f"; {rival} finds {share(found.loc[worst, rival])} there"
@@ -146,40 +131,38 @@ def scores(m: Measured) -> str:
     before, how = m.ece("before"), compute.CALIBRATORS[m.asked.calibrator]
     own = m.diagrams[(m.diagrams["model"] == m.scored) & (m.diagrams["state"] == "before") & (m.diagrams["count"] > 0)]
     outside = (own["accuracy"] < own["low"]) | (own["accuracy"] > own["high"])
+    text, off = f"The scores of {m.scored}", f"{number(before, 'ECE')} points"
     if before < OFF or not outside.any():
-        text = f"The scores of {m.scored} can be read as probabilities, as far as these points can tell (ECE@{m.k} {number(before, 'ECE')} points)"
+        text += f" can be read as probabilities, as far as these points can tell (ECE@{m.k} {off})"
     else:
         mean = np.average(own["confidence"] - own["accuracy"], weights=own["count"])
-        text = f"The scores of {m.scored} are no probabilities: on average they are off by {number(before, 'ECE')} points, mostly too {'high' if mean > 0 else 'low'}"
+        text += f" are no probabilities: on average they are off by {off}, mostly too {'high' if mean > 0 else 'low'}"
         after = m.ece("after")
         text += f"; {how} would leave {number(after, 'ECE')}" if after < before else ""
-    return f"{text}." + (
-        f" Those of {listed(without, 3)} {'are' if len(without) > 1 else 'is'} not within 0 and 1." if without else ""
-    )
+    others = f" Those of {listed(without, 3)} {'are' if len(without) > 1 else 'is'} not within 0 and 1."
+    return f"{text}.{others * bool(without)}"
 
 
 def suspicious(m: Measured) -> str:
     """The first sign that something is wrong, or that none was found."""
     if m.doubts:
-        more = len(m.doubts) - 1
-        return f"Look at this first: {m.doubts[0]}" + (f" ({more} more below)" * bool(more)) + "."
+        more = f" ({len(m.doubts) - 1} more below)" if len(m.doubts) > 1 else ""
+        return f"Look at this first: {m.doubts[0].partition('. ')[0].rstrip('.')}{more}."
     said = []
     for finding in m.first_look:
         if finding.kind == "points of both splits":
             n = len(finding.evidence["rows"])
             said.append(f"{n:,} test {'point is' if n == 1 else 'points are'} in training as well")
         if finding.kind == "labels unseen in training":
-            share = finding.evidence["pairs"] / finding.evidence["of"]
-            said.append(
-                f"{100 * share:.1f} % of the relevant labels have no training point, so no model can learn them"
-            )
+            unseen = number(finding.evidence["pairs"] / finding.evidence["of"], "P")
+            said.append(f"{unseen} % of the relevant labels have no training point, so no model can learn them")
     checked = "Nothing looks wrong: predictions and truth fit each other, and ties decide little"
     return f"{checked}; but {' and '.join(said)}." if said else f"{checked}."
 
 
 def next_step(m: Measured) -> str:
     """What to try next: the first that applies."""
-    if m.doubts:
+    if m.doubts and m.doubts[0].startswith((f"{m.leader}:", f"{m.leader}.seed")):
         return "Next: settle that sign, because every number here depends on it."
     if m.given.truth.n_rows < compute.LEAST_ROWS:
         return "Next: judge more test points; so few have no intervals."
@@ -207,10 +190,8 @@ def next_step(m: Measured) -> str:
         rows = m.prices[m.prices["model"] == m.leader]
         both = rows[(rows[["P", "Cov"]] > rows[["P", "Cov"]].iloc[0]).all(axis=1)]
         if len(both):
-            return (
-                f"Next: choose the labels of {m.leader} for coverage (xc.decide.greedy_coverage, beta = {both['beta'].iloc[0]:g}): "
-                "precision and coverage both rise."
-            )
+            how = f"xc.decide.greedy_coverage, beta = {both['beta'].iloc[0]:g}"
+            return f"Next: choose the labels of {m.leader} for coverage ({how}): precision and coverage both rise."
     if all(is_order(m.given.first(model)) for model in m.alive):
         return "Next: save the scores beside the labels; then calibration, thresholds and coverage can be judged, too."
     return "Next: read the test points below, and ask of each wrong label whether it is only missing in the truth."
@@ -244,61 +225,32 @@ def examples(m: Measured) -> list[dict]:
     """Five points by a fixed rule: rule, point, text, relevant labels, and of up to three models the first k labels with their
     scores and hits. No point twice; ties go to the first point."""
     truth, k, top = m.given.truth, m.k, m.given.first(m.leader).head(m.k)
-    hits = truth.hits(np.ascontiguousarray(top.ids)) > 0
-    n, counts, scored = hits.sum(axis=1), m.given.frequency, not is_order(top)
-    first = np.where(top.ids[:, 0] >= 0, top.scores[:, 0], -np.inf) if scored else np.zeros(len(top))
-    rows = np.repeat(np.arange(truth.n_rows), truth.sizes)
-    own = np.where(top.ids >= 0, top.ids, -1)
-    missed = ~(own[rows] == truth.indices[:, None]).any(axis=1) & (counts[truth.indices] > 0)
-    at, place = np.nonzero(hits)
-    found = top.ids[at, place]
-    wrong = np.flatnonzero((top.ids[:, 0] >= 0) & ~hits[:, 0])
+    hits, counts = truth.hits(np.ascontiguousarray(top.ids)) > 0, m.given.frequency
+    n, (at, place), rows = hits.sum(axis=1), np.nonzero(hits), np.repeat(np.arange(truth.n_rows), truth.sizes)
+    sure = np.zeros(len(top)) if is_order(top) else top.scores[:, 0]
     right = np.flatnonzero((n > 0) & (n == np.minimum(truth.sizes, k)))
-    frequency = "training" if m.given.label_counts is not None else "test"
+    wrong = np.flatnonzero((top.ids[:, 0] >= 0) & ~hits[:, 0])
+    missed = ~(top.ids[rows] == truth.indices[:, None]).any(axis=1) & (counts[truth.indices] > 0)
+    found, lost, fewest = top.ids[at, place], truth.indices[missed], f"the one with the fewest {m.given.counted} points"
     rules = [
-        (
-            f"Clearly right: all that {m.leader} could find, the most labels",
-            right[np.lexsort((-first[right], -n[right]))],
-            None,
-        ),
-        (
-            "Confidently wrong: its first label is no hit" + (", at the highest score" if scored else ""),
-            wrong[np.lexsort((n[wrong], -first[wrong]))],
-            None,
-        ),
-        (f"A rare label found: the one with the fewest {frequency} points", *_rarest(at, found, counts)),
-        (
-            f"A rare label missed: the one with the fewest {frequency} points",
-            *_rarest(rows[missed], truth.indices[missed], counts),
-        ),
+        (f"Clearly right: all that {m.leader} could find, the most labels", right, [-n[right], -sure[right]], None),
+        ("Confidently wrong: its first label, at the highest score", wrong, [-sure[wrong], n[wrong]], None),
+        (f"A rare label found: {fewest}", at, [counts[found]], found),
+        (f"A rare label missed: {fewest}", rows[missed], [counts[lost]], lost),
     ]
-    shown = [m.leader]
-    others = [model for model in m.ranked if model in m.alive and model != m.leader]
+    others = [model for model in m.ranked if model in m.alive and model != m.leader][:2]
     if others:
-        hits_of = truth.hits(np.ascontiguousarray(m.given.first(others[0]).head(k).ids)).sum(axis=1)
-        apart = np.abs(n - hits_of)
-        rules.append(
-            (
-                f"{m.leader} and {others[0]} differ most",
-                np.flatnonzero(apart > 0)[np.argsort(-apart[apart > 0], kind="stable")],
-                None,
-            )
-        )
-        shown += others[:2]
-    used, made = set(), []
-    for rule, points, labels in rules:
-        free = [i for i, point in enumerate(points) if point not in used]
-        if free:
-            point = int(points[free[0]])
-            used.add(point)
-            what = rule if labels is None else f"{rule}, {m.given.name(labels[free[0]])} ({counts[labels[free[0]]]:,})"
-            made.append({"rule": what, **_point(m, point, shown)})
-    return made
-
-
-def _rarest(rows: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    order = np.lexsort((rows, counts[labels]))
-    return rows[order], labels[order]
+        theirs = truth.hits(np.ascontiguousarray(m.given.first(others[0]).head(k).ids)).sum(axis=1)
+        apart = np.flatnonzero(n != theirs)
+        rules.append((f"{m.leader} and {others[0]} differ most", apart, [-np.abs(n - theirs)[apart]], None))
+    made = {}
+    for rule, points, keys, labels in rules:
+        order = np.lexsort((points, *keys[::-1]))
+        place = next((int(i) for i in order if int(points[i]) not in made), None)
+        if place is not None:
+            label = "" if labels is None else f", {m.given.name(labels[place])} ({counts[labels[place]]:,})"
+            made[int(points[place])] = {"rule": rule + label, **_point(m, int(points[place]), [m.leader, *others])}
+    return [*made.values()]
 
 
 def _point(m: Measured, point: int, models: list[str]) -> dict:

@@ -70,6 +70,11 @@ class Given:
         return next(iter(self.runs[model].values()))
 
     @property
+    def counted(self) -> str:
+        """Where :attr:`frequency` is counted."""
+        return "test" if self.label_counts is None else "training"
+
+    @property
     def frequency(self) -> np.ndarray:
         """(L,), how often each label occurs: in training if that is known, else in the truth."""
         return self.truth.label_counts() if self.label_counts is None else self.label_counts

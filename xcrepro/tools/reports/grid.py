@@ -12,7 +12,6 @@ import pandas as pd
 from xcrepro.repro.drawing import latex, tables
 from xcrepro.tools.reports import compute, html, sentences
 
-
 LEADS, MAY_LEAD = "▲", "≈"
 MARKS = {
     LEADS: "leads clearly: better than all others by more than chance",
@@ -153,7 +152,7 @@ def scoreboard(
     alive: Sequence[str],
     confidence: float,
 ) -> Grid:
-    """The models in their order by what they are compared in; of three and more with the places that each may have by the first."""
+    """The models in their order by what they are compared in; of three and more with the places that each may have."""
     metric, k = wanted[0]
     shown = pd.concat([metrics[metrics["model"] == model] for model in ranked], ignore_index=True)
     grid = of_metrics(SCOREBOARD, f"Percent, and {100 * confidence:g} % intervals", shown, pairs, wanted)

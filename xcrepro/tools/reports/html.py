@@ -88,7 +88,8 @@ def card(example: Mapping[str, Any]) -> str:
     relevant = escape("; ".join(example["relevant"])) or "none"
     return (
         f"<article><h3>{escape(example['rule'])}</h3>\n<p>{escape(known)}</p>\n<p><strong>Relevant:</strong> {relevant}</p>\n"
-        f"<table>\n<caption>What is predicted; ✓ is a hit</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></article>"
+        "<table>\n<caption>What is predicted; ✓ is a hit</caption>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></article>"
     )
 
 

@@ -93,9 +93,10 @@ class Measured:
 
     @cached_property
     def doubts(self) -> list[str]:
-        """Signs that a model's predictions and the truth do not belong together, and what equal scores decide."""
+        """Signs that predictions and truth do not belong together, and what equal scores decide, of the best model first."""
         given, found = self.given, []
-        for model, runs in given.runs.items():
+        for model in self.ranked:
+            runs = given.runs[model]
             for seed, top in runs.items():
                 name = model if len(runs) == 1 else f"{model}.seed{seed}"
                 said = diagnose.check(given.truth, top, Y_train=given.train, exclude=given.exclude)

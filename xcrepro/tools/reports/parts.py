@@ -1,4 +1,4 @@
-"""The parts of a report in the order of its page: each a finding, its figure and its tables; ``notes.toml`` says how to read it."""
+"""The parts of a report in the order of its page: a finding, a figure, tables; ``notes.toml`` says how to read them."""
 
 from __future__ import annotations
 

@@ -54,8 +54,10 @@ class Report:
         What it was made from and with: title, origin, models, options, versions, digest, notes (what it lacks, and why),
         warnings (doubts about the input), parts.
     files : dict of str to bytes
-        Path in the folder -> content: ``report.html``, ``csv/``, ``latex/``, ``figures/``; and ``report.json``, which :meth:`save`
-        writes, with ``about`` and the files' digests; its schema is ``xcrepro/tools/reports/report.schema.json``.
+        Path in the folder -> content: ``report.html``, ``csv/``, ``latex/``, ``figures/``. :meth:`save` also writes
+        ``report.json``: ``about`` and the files' digests, by the schema ``xcrepro/tools/reports/report.schema.json``.
+    folder : Path, optional
+        Where it was saved.
     """
 
     about: dict[str, Any]
@@ -215,8 +217,8 @@ def report(
             What "after" is calibrated by, cross-fitted over the test points. With few points isotonic regression says 0 or 1
             where it met only misses or only hits, which can raise NLL.
         metrics : sequence of str
-            What the models are compared in, as :func:`xcrepro.compare` takes it; all comparisons are corrected together, and the
-            first ranks the models. By default P at the first k, at the last nDCG, PSP and macro-F1, and ECE if all have
+            What the models are compared in, as :func:`xcrepro.compare` takes it. All comparisons are corrected together; the
+            first metric ranks the models. By default P at the first k, at the last nDCG, PSP and macro-F1, and ECE if all have
             probabilities.
         per_point : sequence of str
             Metrics that are means over points, such as ``"nDCG"``: ``csv/points.csv`` gets their values at the last k.

@@ -209,7 +209,8 @@ def bands(table: pd.DataFrame, model: str) -> str:
         return f"{model} has no hit"
     of = own["band"].isin(["0", "1-9"])
     hits, relevant = (share(own[name][of].sum() / own[name].sum()) for name in ("hits", "positives"))
-    return f"{hits} of the hits of {model}, and {relevant} of what is relevant, are on labels with fewer than 10 training points"
+    both = f"{hits} of the hits of {model}, and {relevant} of what is relevant"
+    return f"{both}, are on labels with fewer than 10 training points"
 
 
 def calibration(table: pd.DataFrame, model: str, k: int, how: str = "isotonic regression") -> str:
