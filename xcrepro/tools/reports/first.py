@@ -76,7 +76,7 @@ def _by(m: Measured, metric: str, k: int) -> str:
     """By how much in a metric, with its interval."""
     best = sentences.best_of(m.values, metric, k)
     others = sentences.against(m.pairs, best, metric, k)
-    if not len(others) or (others["value"] == 0).all():
+    if not others["value"].all() or not len(others):
         return ""
     near = others.loc[others["value"].abs().idxmin()]
     sign = -1 if near["value"] < 0 else 1
@@ -146,7 +146,7 @@ def scores(m: Measured) -> str:
 def suspicious(m: Measured) -> str:
     """The first sign that something is wrong, or that none was found."""
     if m.doubts:
-        more = f" ({len(m.doubts) - 1} more below)" if len(m.doubts) > 1 else ""
+        more = f" ({len(m.doubts) - 1} more above)" if len(m.doubts) > 1 else ""
         return f"Look at this first: {m.doubts[0].partition('. ')[0].rstrip('.')}{more}."
     said = []
     for finding in m.first_look:

@@ -374,37 +374,29 @@ def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, st
     from xcrepro.tools.reports.parts import NOTES
 
     lead, *others = about["sentences"].values() or [""]
-    marks = (
-        "<p><small>bold: the best · ▲ leads clearly · ≈ too close to call</small></p>"
-        if len(about["models"]) > 1
-        else ""
-    )
+    marks = "<p><small>bold: the best · ▲ leads clearly · ≈ too close to call</small></p>" * (len(about["models"]) > 1)
     doubts, (who, bracket, by) = about["warnings"], lead.partition(" (")
-    sign = (
-        f'<div class="warnings" role="note">{html.said(f"Warning: {text}" for text in doubts)}</div>' if doubts else ""
-    )
+    rest = html.folded(f"{len(doubts) - 1} more", html.said(doubts[1:]))
+    sign = f'<div class="warnings" role="note">{html.said(["Warning: " + doubts[0]])}{rest}</div>' if doubts else ""
     first = [
-        f'<header id="first">\n<h1>{html.escape(about["title"])}</h1>\n<p class="about">{html.escape(about["about"])}</p>',
+        f'<header id="first">\n<h1>{html.escape(about["title"])}</h1>\n<p class="about">{html.escape(about["about"])}</p>{sign}',
         f'<div class="answer"><div>\n<p class="lead"><strong>{html.escape(who)}</strong>{bracket}{html.escape(by)}</p>',
         f"{board.html() + marks if board else ''}\n{html.said(others)}</div>",
         html.picture(picture, f"{lead} The table has the numbers.") + "</div>",
-        f"{sign}\n</header>",
+        "</header>",
     ]
     cards = "\n".join(map(html.card, about["examples"]))
     links = {"first": "The answer"}
     if cards:
         links["examples"] = "Five test points"
         more = '<p>More: <a href="csv/points.csv">all points</a>, <a href="csv/labels.csv">all labels</a>.</p>'
-        first.append(
-            html.section("examples", "Five test points, drawn by rule", f'<div class="cards">{cards}</div>', more)
-        )
+        cards = f'<div class="cards">{cards}</div>'
+        first.append(html.section("examples", "Five test points, drawn by rule", cards, more))
     rows = [(m.name, m.unit, m.better or "-", m.averages or "-", m.source) for m in used]
     defined = pd.DataFrame(rows, columns=["metric", "unit", "better", "mean over", "source"])
     said = [NOTES["method"]["note"], f"The truth is {about['truth']}.", f"Input: SHA-256 {about['digest']}."]
-    said += [
-        f"{what.title()}: {', '.join(f'{k} = {v}' for k, v in about[what].items())}."
-        for what in ("options", "versions")
-    ]
+    for what in ("options", "versions"):
+        said.append(f"{what.title()}: {', '.join(f'{name} = {value}' for name, value in about[what].items())}.")
     said += [f"Command: {about['command']}"] if about["command"] else []
     table = of_table("definitions", "The metrics; xcrepro.metrics has their definitions", defined).html()
     sections = [*body.values()]
