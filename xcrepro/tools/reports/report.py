@@ -379,7 +379,8 @@ def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, st
     rest = html.folded(f"{len(doubts) - 1} more", html.said(doubts[1:]))
     sign = f'<div class="warnings" role="note">{html.said(["Warning: " + doubts[0]])}{rest}</div>' if doubts else ""
     first = [
-        f'<header id="first">\n<h1>{html.escape(about["title"])}</h1>\n<p class="about">{html.escape(about["about"])}</p>{sign}',
+        f'<header id="first">\n<h1>{html.escape(about["title"])}</h1>',
+        f'<p class="about">{html.escape(about["about"])}</p>{sign}',
         f'<div class="answer"><div>\n<p class="lead"><strong>{html.escape(who)}</strong>{bracket}{html.escape(by)}</p>',
         f"{board.html() + marks if board else ''}\n{html.said(others)}</div>",
         html.picture(picture, f"{lead} The table has the numbers.") + "</div>",
