@@ -14,11 +14,10 @@ import pytest
 
 from tests.refused import damaged
 from tests.tools.course import answers, secrets
-from tests.tools.course.wrong_programs import WRONG
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError
 from xcrepro.repro.engine import notebooks
-from xcrepro.tools.course import copies, lessons, study
+from xcrepro.tools.course import copies, lessons, mistakes, study
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
         assert text.count(lessons.STUB) >= len(programs)
         for exercise in programs:
             assert text.count(f'study.more("{exercise.name}", globals())') == 1
-            assert text.count(f'study.tried("{exercise.name}")') == 1
+            assert text.count(f'study.tried("{exercise.name}", globals())') == 1
             assert text.count(f'# study.hint("{exercise.name}")') == 1
         assert text.count("# study.compare(") == text.count("study.compare(") == 1
         for number, question in enumerate(study.texts()[lesson.name]["quiz"], 1):
@@ -84,16 +83,16 @@ def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
             assert cell["outputs"] == []
 
 
-@pytest.mark.parametrize("lesson", WRONG)
+@pytest.mark.parametrize("lesson", mistakes.known())
 def test_right_programs_are_counted_and_wrong_ones_told(course, lesson, tmp_path, capsys):
     """With the lesson's own names, as a notebook has them: first a wrong program for each exercise, then the right one."""
     (found,) = [one for one in course if one.name == lesson]
     room = answers.Room(found)
     mine = study.Study(lesson, folder=tmp_path)
-    for name, wrong in WRONG[lesson].items():
+    for name, wrong in mistakes.known()[lesson].items():
         what, body, _ = wrong[0]
         names = dict(room.names)
-        exec(answers.with_body(room.cells[name], body), names)
+        exec(mistakes.with_body(room.cells[name], body), names)
         for exercise in room.exercises:  # what calls the wrong one calls it in these names
             if exercise.name != name:
                 exec(room.cells[exercise.name], names)
@@ -105,13 +104,13 @@ def test_right_programs_are_counted_and_wrong_ones_told(course, lesson, tmp_path
         assert right < of, what
         assert said.count("\n- ") == of - right
         assert f"{found.number}: 0 of {len(room.exercises)} programs are done" in said
-    for number, name in enumerate(WRONG[lesson], 1):
+    for number, name in enumerate(mistakes.known()[lesson], 1):
         mine.more(name, room.names)
         first, last = capsys.readouterr().out.splitlines()
         assert re.fullmatch(rf"{name}: (\d+) of \1 more cases are right", first)
         assert last == f"Lesson {found.number}: {number} of {len(room.exercises)} programs are done"
     kept = json.loads((tmp_path / study.PROGRESS).read_text())[lesson]
-    assert all(kept[name] == {"done": True} for name in WRONG[lesson])
+    assert all(kept[name] == {"done": True} for name in mistakes.known()[lesson])
 
 
 def test_a_program_that_fails_by_itself_is_told_and_what_is_done_stays_done(tmp_path, capsys, course):

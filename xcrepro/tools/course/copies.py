@@ -16,7 +16,7 @@ from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.core.version import __version__
 from xcrepro.repro.engine import notebooks
-from xcrepro.tools.course import lessons, slides, study
+from xcrepro.tools.course import lessons, mistakes, slides, study
 from xcrepro.tools.course.lessons import Lesson
 
 STUDENTS, SOLUTIONS, SLIDES, SELF_STUDY = "students", "solutions", "slides", "self-study"
@@ -109,7 +109,8 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
 def grade(course: list[Lesson], folder: Path) -> None:
     """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``)."""
     for lesson in course:
-        _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name, folded=True)
+        copy = mistakes.asked_first(lessons.students(lesson.notebook), lesson.name)
+        _save(lesson, copy, folder / "source" / lesson.name, folded=True)
         _words(course, folder / "source" / lesson.name)
     lines = [
         "from xcrepro.tools.course.feedback import PREPROCESSORS",

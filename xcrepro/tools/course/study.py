@@ -22,7 +22,7 @@ from xcrepro.core import paths
 from xcrepro.core.arguments import one_of
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.repro.engine import manifest, notebooks
-from xcrepro.tools.course import lessons
+from xcrepro.tools.course import lessons, mistakes
 
 PROGRESS = "progress.json"
 HINTS, SOLUTION = 2, 5
@@ -59,9 +59,11 @@ class Study:
             if "nbgrader" in cell["metadata"]
         }
 
-    def tried(self, exercise: str) -> None:
-        """Count a try of an exercise: a check calls it first, because nothing after an assert that fails is run."""
+    def tried(self, exercise: str, names: Mapping) -> None:
+        """Count a try of an exercise, and name a known mistake of the program in ``names``: a check calls it first, because
+        nothing after an assert that fails is run."""
         self._note(self._program(exercise), tries=self._noted(exercise).get("tries", 0) + 1)
+        mistakes.look(self.lesson.name, exercise, names)
 
     def more(self, exercise: str, names: Mapping) -> None:
         """Run the hidden cases of an exercise on the programs in ``names``: how many hold, and the messages of the others."""
@@ -192,7 +194,9 @@ def copy(lesson: lessons.Lesson, seed: int | None = None) -> dict:
             source = lessons.stub(source)
         elif marks.get("grade"):
             name = name.removeprefix("test_")
-            source = f'study.tried("{name}")\n{lessons.without_hidden(source)}\nstudy.more("{name}", globals())'
+            source = (
+                f'study.tried("{name}", globals())\n{lessons.without_hidden(source)}\nstudy.more("{name}", globals())'
+            )
             cells += [cell | {"source": source}, _call(cell, f'# Stuck? Take the # away.\n# study.hint("{name}")')]
             continue
         cells.append(cell | {"source": source})
