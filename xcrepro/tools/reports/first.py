@@ -34,7 +34,9 @@ def about(m: Measured) -> str:
         f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((truth.n_rows, "test point"), (truth.n_labels, "label"))
     )
     mean = f"{truth.sizes.mean():.1f} labels on average"
-    return f"{points} with {mean}; {labels}, {rare} of them with fewer than 10 {m.given.counted} points; {named}"
+    text = f"{points} with {mean}; {labels}, {rare} of them with fewer than 10 {m.given.counted} points; {named}"
+    known = m.given.dataset is None and m.recognised.name
+    return f"{text}; the truth is {m.recognised.text}" if known else text
 
 
 # ---------------------------------------------------------------- five sentences
@@ -234,7 +236,12 @@ def examples(m: Measured) -> list[dict]:
     found, lost, fewest = top.ids[at, place], truth.indices[missed], f"the one with the fewest {m.given.counted} points"
     rules = [
         (f"Clearly right: all that {m.leader} could find, the most labels", right, [-n[right], -sure[right]], None),
-        ("Confidently wrong: its first label, at the highest score", wrong, [-sure[wrong], n[wrong]], None),
+        (
+            f"Confidently wrong: its first label{', at the highest score' * bool(sure.any())}",
+            wrong,
+            [-sure[wrong], n[wrong]],
+            None,
+        ),
         (f"A rare label found: {fewest}", at, [counts[found]], found),
         (f"A rare label missed: {fewest}", rows[missed], [counts[lost]], lost),
     ]

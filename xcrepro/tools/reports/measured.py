@@ -104,6 +104,10 @@ class Measured:
         return found
 
     @cached_property
+    def recognised(self) -> diagnose.Recognised:
+        return diagnose.recognise(self.given.truth, self.given.dataset)
+
+    @cached_property
     def first_look(self) -> list[diagnose.Finding]:
         about = diagnose.of_dataset(self.given.dataset)
         about |= {"texts": self.given.texts, "label_names": self.given.label_names}

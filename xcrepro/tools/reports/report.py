@@ -28,7 +28,6 @@ from xcrepro.core.arguments import did_you_mean, one_of
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, DataWarning
 from xcrepro.core.metrics.registry import METRICS, family
 from xcrepro.core.version import __version__
-from xcrepro.tools import diagnose
 from xcrepro.tools.formats import reader
 from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html
@@ -332,7 +331,6 @@ def make(asked: Asked) -> Report:
         elif missing[before:]:
             body[name] = html.section(name, title, html.said(missing[before:]))
     files |= {f"latex/{one.name}.tex": one.latex(given.origin).encode() for one in boards}
-    truth = diagnose.recognise(given.truth, given.dataset)
     found = {one for table in (m.values, m.pairs) for one in table["metric"]}
     used = [METRICS[name] for name in (*METRICS, *sorted(filter(family, found))) if name in found]
     versions = {"xcrepro": __version__, "Python": platform.python_version()}
@@ -353,7 +351,7 @@ def make(asked: Asked) -> Report:
         "parts": parts,
     }
     options = {"ks": m.ks, **m.drawn, "calibrator": asked.calibrator, "A": given.A, "B": given.B}
-    about |= {"truth": truth.text, "digest": given.digest(), "options": options, "versions": versions}
+    about |= {"truth": m.recognised.text, "digest": given.digest(), "options": options, "versions": versions}
     notes = sentences.reports_without(given, m.ks, attempt("A first look", lambda: m.first_look) or ())
     about |= {"command": asked.command, "notes": notes, "warnings": doubts}
     files["report.html"] = _page(about, board, picture, body, used).encode()

@@ -1,4 +1,4 @@
-"""``python -m docs.picture``: the first screen of a report of two models on Cooking, ``docs/_static/report.png``."""
+"""``python -m docs.report_picture``: the first screen of a report of two models on Cooking, ``docs/_static/report.png``."""
 
 from __future__ import annotations
 
