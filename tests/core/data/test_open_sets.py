@@ -327,11 +327,11 @@ def test_commands_show_names(tmp_path, capsys, monkeypatch):
     assert main([*given, "--train-truth", "x"]) == 2
     seen = {}
 
-    def stop(asked, files, code):
+    def stop(asked):
         seen["given"] = asked.given
         raise XCError("no page: tests/tools/reports/ looks at it")
 
-    monkeypatch.setattr(reports, "_run", stop)
+    monkeypatch.setattr(reports, "make", stop)
     assert main(["report", *given[1:], "--out", str(tmp_path / "report"), "--no-price"]) == 2
     assert seen["given"].label_names == ds.label_names
     assert seen["given"].origin == ds.origin
