@@ -273,7 +273,7 @@ CASES: dict[str, Callable[[Data], object]] = {
         for name in (
             "abandonment", "adg", "average_precision", "calibration_table", "confusion", "coverage", "f_beta", "hamming_loss",
             "coverage_error", "label_entropy", "lrap", "macro_f1", "macro_precision", "macro_recall", "micro_f1",
-            "micro_precision", "micro_recall", "mrr", "ndcg", "pairs", "precision", "recall",
+            "micro_precision", "micro_recall", "mrr", "ndcg", "pairs", "precision", "recall", "unique_labels",
         )
     },
     **{

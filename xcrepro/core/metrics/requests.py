@@ -107,8 +107,8 @@ class Asked:
             found["rows"] = (RowSums if options.ties == "lowest-id" else TiedSums)(*about)
             if options.samples:
                 found["drawn"] = RowSums(*about, options.samples)
-        if kinds & {"labels", "bins", "truths"}:
-            found["labels"] = LabelCounts(n_labels, self._at("labels", "bins", "truths"))
+        if kinds & {*(of_labels := ("labels", "bins", "truths", "predicted"))}:
+            found["labels"] = LabelCounts(n_labels, self._at(*of_labels))
         if "truths" in kinds:
             found["truths"] = TruthRows(n_labels)
         return found
