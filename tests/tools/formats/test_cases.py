@@ -803,7 +803,7 @@ def test_a_printed_number_that_is_another_definition_is_explained():
         for at in range(0, 44, 16)
     ]  # fmt: skip
     for metric, k, value, name in (
-        ("R", 3, (hits[:, :3].sum(axis=1) > 0).mean(), "R (any hit)"),
+        ("R", 3, (hits[:, :3].sum(axis=1) > 0).mean(), "hit rate"),
         ("macro-F1", 3, np.mean(batches), "macro-F1 (mean over batches)"),
         ("LRAP", 9, np.mean(weights), "LRAP (label-weighted)"),
     ):
