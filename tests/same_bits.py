@@ -294,6 +294,7 @@ CASES: dict[str, Callable[[Data], object]] = {
         metrics.conformal_threshold(d.Y, d.ours, 0.99, of="wrong"),
     ],
     "metrics.risk_coverage": lambda d: [metrics.risk_coverage(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
+    "metrics.auc": lambda d: [metrics.auc(d.Y, d.eta, average=average) for average in ("macro", "micro", None)],
     "metrics.aurc": lambda d: [metrics.aurc(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
     "metrics.Confused": lambda d: metrics.Confused(3).update(d.Y, d.ours).table(),
     "metrics.confused_labels": lambda d: metrics.confused_labels(d.Y, d.theirs, 5),

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from xcrepro.core.metrics.agreement import changed_labels as changed_labels
     from xcrepro.core.metrics.agreement import overlap as overlap
     from xcrepro.core.metrics.agreement import rank_biased_overlap as rank_biased_overlap
+    from xcrepro.core.metrics.auc import auc as auc
     from xcrepro.core.metrics.confused import Confused as Confused
     from xcrepro.core.metrics.confused import confused_labels as confused_labels
     from xcrepro.core.metrics.gaps import label_gaps as label_gaps
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Confused": "confused",
     "ThresholdCurve": "sets",
+    "auc": "auc",
     "aurc": "sets",
     "best_threshold": "sets",
     "changed_labels": "agreement",
@@ -117,6 +119,7 @@ __all__ = [
     "ace",
     "adg",
     "alpha_coverage",
+    "auc",
     "aurc",
     "average_precision",
     "best_macro_f1",
