@@ -125,3 +125,26 @@ def test_the_command_line(tmp_path, capsys):
     assert main([*words[:-2], "--levels", "1"]) == 2
     with refused("levels"):
         read_hierarchy(above, NAMES, levels=0)
+
+
+def test_oaxmlc_s_three_files_by_their_description(tmp_path, capsys):
+    """Two documents, of whose two sets of labels the ontology says which is meant; the first parent is the root."""
+    (tmp_path / "documents.json").write_text(
+        '{"id": "W1", "title": "a", "topics_labels": ["T10"], "concepts_labels": ["C2", "C3"]}\n'
+        '{"id": "W2", "title": "c", "topics_labels": ["T11"], "concepts_labels": ["C3"]}\n'
+    )
+    (tmp_path / "ontology.json").write_text(
+        "".join(
+            f'{{"label": "C{n}", "title": "{name}", "level": {n}}}\n' for n, name in enumerate(("all", "x", "y"), 1)
+        )
+    )
+    (tmp_path / "taxonomy.txt").write_text("C0 C1\nC1 C2 C3\n")
+    (tmp_path / "said.jsonl").write_text('{"id": "W1", "labels": ["C3"]}\n{"id": "W2", "labels": ["C2"]}\n')
+    files = [str(tmp_path / name) for name in ("documents.json", "said.jsonl")]
+    more = ["--labels", str(tmp_path / "ontology.json"), "--hierarchy", str(tmp_path / "taxonomy.txt")]
+    assert main(["evaluate", *files, *more, "-k", "1", "--metrics", "P", "micro-hF1", "--csv"]) == 0
+    assert capsys.readouterr().out.split() == ["metric,k,value", "P,1,0.5", "micro-hF1,1,0.6666666666666666"]
+    assert main(["evaluate", *files, "-k", "1"]) == 2
+    (tmp_path / "taxonomy.txt").write_text("England Wales\nSocial life\n")
+    with damaged("taxonomy.txt"):
+        read_hierarchy(tmp_path / "taxonomy.txt", ["Wales"])

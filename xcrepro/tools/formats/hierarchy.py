@@ -39,8 +39,8 @@ def read_hierarchy(
         - OBO: ``is_a`` of each ``[Term]``; labels are called by id or name.
         - A table (tabs, semicolons or commas) with a child and its parent in each line, in this order unless a header such as
           ``parent,child`` says otherwise; a parent may be empty.
-        - Lines of a parent and its children, as ``taxonomy.txt`` of OAXMLC-Bench and of hierarchical text classification: if
-          some line has more than two cells, or the first is ``root``.
+        - Lines of a parent and its children, as ``taxonomy.txt`` of OAXMLC (with blanks between) and of hierarchical text
+          classification: if some line has more than two cells, or the first is ``root``.
 
         If there is no such file: what separates the levels in the labels' names, such as ``" -- "``.
     label_names : LabelNames or sequence of str
@@ -140,7 +140,7 @@ def _obo(path: str | os.PathLike) -> tuple[list[tuple[str, str]], dict[str, dict
 def _table(path: str | os.PathLike) -> list[tuple[str, str]]:
     """Pairs (child, parent); the parent of a line with one cell is empty."""
     lines = [(number, text) for number, text in text_lines(path) if text.strip()]
-    separator = next((one for one in "\t;," if any(one in text for _, text in lines)), "\t")
+    separator = next((one for one in "\t;," if any(one in text for _, text in lines)), " ")
     rows = [[cell.strip() for cell in row] for row in csv.reader([text for _, text in lines], delimiter=separator)]
     header = [cell.casefold() for cell in rows[0]] if rows else []
     parent, child = (
@@ -149,6 +149,9 @@ def _table(path: str | os.PathLike) -> list[tuple[str, str]]:
     if parent >= 0 and child >= 0:
         return _checked(path, [(row[child], row[parent]) for row in rows[1:] if len(row) > max(parent, child)])
     if header and (header[0] == "root" or any(len(row) > 2 for row in rows)):
+        below = {child for row in rows for child in row[1:]}
+        if separator == " " and (stray := next((row[0] for row in rows[1:] if row[0] not in below), None)):
+            raise DataError(path, f"{shown(stray)} below nothing", "tabs between names, or a parent and its children")
         return _checked(path, [(below, row[0]) for row in rows for below in row[1:] if below])
     pairs = _checked(path, [(row[0], row[1] if len(row) > 1 else "") for row in rows])
     below, above = (Counter(one) for one in zip(*[pair for pair in pairs if pair[1]] or [("", "")], strict=True))
