@@ -68,8 +68,8 @@ mutants: $(TESTED)  ## planted faults, one by one: do the tests see them? (MINUT
 rehearsal: $(TESTED)  ## every notebook on stand-ins of all datasets, from the download on (MINUTES=60; it goes on where it stopped)
 	$(BIN)/python -m tests.rehearsal$(if $(MINUTES), --minutes $(MINUTES))$(if $(ITEMS), $(ITEMS))
 
-fuzz: $(TESTED)  ## damaged files at every door (FUZZ_SECONDS=300, FUZZ_SEED=0)
-	$(BIN)/python -m tests.fuzz --seconds $(or $(FUZZ_SECONDS),300) --seed $(or $(FUZZ_SEED),0)
+fuzz: $(TESTED)  ## damaged files at every door (FUZZ=5000 of them, in proportion)
+	XCREPRO_FUZZ=$(or $(FUZZ),5000) $(BIN)/python -m pytest -n 2 --dist worksteal -p no:nbval tests/fuzz/test_doors.py
 
 lint: $(TESTED)  ## ruff, and mypy on core, models and the public names
 	$(BIN)/python -m ruff check .

@@ -8,15 +8,21 @@ should hold the complete value in 95 of 100 draws. The last table compares the t
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 import xcrepro as xc
 from benchmarks.intervals import population
+from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics.labelwise import frequency_bins
+from xcrepro.tools.course import judging
 
 METRICS = ("P", "R", "nDCG", "coverage")
 K = 5
@@ -206,6 +212,41 @@ def binned(name, complete, top, counts, sizes, repetitions: int) -> list[dict]:
     return lines
 
 
+def of_a_class(complete, top, errs: float, repetitions: int) -> list[dict]:
+    """Lines: P@5 with 30 % of the labels missing, judged by twelve who err in a share of their verdicts, ten records each, two
+    of them shared: how often the interval held, and the mean estimate, without second looks and with them."""
+    rng, judges = np.random.default_rng([7, int(100 * errs)]), [f"judge {number}" for number in range(12)]
+    observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 0.7), rng).tocsr()
+    true, texts = float(xc.metrics.precision(complete, top, K)[0]), [""] * complete.shape[0]
+    found: dict[bool, list] = {False: [], True: []}
+    looked = []
+
+    def fill(folder: Path) -> None:
+        for path in folder.glob("judge *.csv"):
+            sheet = pd.read_csv(path)
+            right = np.asarray(complete[sheet["record"], sheet["label"]]).ravel() > 0
+            sheet.assign(verdict=(right ^ (rng.random(len(sheet)) < errs)).astype(int)).to_csv(path, index=False)
+
+    for repetition in range(repetitions):
+        with tempfile.TemporaryDirectory() as room:
+            folder = Path(room) / "sheets"
+            judging.sheets(folder, observed, {"model": top}, judges, texts=texts, k=K, seed=repetition)
+            fill(folder)
+            for again in (False, True):
+                if again:
+                    looked.append(0)
+                    with contextlib.suppress(ArgumentError):  # nothing to look at again
+                        looked[-1] = judging.second(folder, observed, texts=texts, seed=repetition)["predictions"].sum()
+                        fill(folder / judging.AGAIN)
+                found[again].append(judging.judge(folder, observed, {"model": top}, k=K).ranking.iloc[0])
+    lines = []
+    for again, each in found.items():
+        held = np.mean([line["low"] - 1e-12 <= true <= line["high"] + 1e-12 for line in each])
+        line = {"judges err, %": 100 * errs, "second looks": np.mean(looked) if again else 0.0, "held, %": 100 * held}
+        lines.append(line | {"P@5": 100 * np.mean([one["judged"] for one in each]), "complete": 100 * true})
+    return lines
+
+
 def run(quick: bool) -> list[dict]:
     warnings.simplefilter("ignore", xc.judged.JudgedWarning)
     n_rows, repetitions = (300, 3) if quick else (2000, 150)
@@ -231,6 +272,11 @@ def run(quick: bool) -> list[dict]:
             for flatters in (False, True):
                 lines = proxied(name, complete, top, agree, flatters, ROWS[1:2] if quick else ROWS[1:4], draws)
                 rows += [{"job": f"judged: P@{K} with cheap verdicts {what}", **line} for line in lines]
+        for errs in (0.0, 0.03, 0.1):
+            lines = of_a_class(complete, top, errs, 3 if quick else 100)
+            rows += [
+                {"job": f"judged: a class of twelve, {name}, {complete.shape[0]:,} rows", **line} for line in lines
+            ]
         lines = binned(name, complete, top, counts, ROWS[1:2] if quick else ROWS[2:], draws // 4 or 1)
         rows += [{"job": f"judged: macro-averages by bin {what}", **line} for line in lines]
     size = (2000, 5000, 50, 1) if quick else (153_025, 670_091, 200, 15)

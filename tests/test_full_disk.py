@@ -33,7 +33,7 @@ from xcrepro.repro.engine.start import start
 from xcrepro.repro.inputs import download, fingerprints, twin_statistics
 from xcrepro.tools import formats
 from xcrepro.tools.commands import judge
-from xcrepro.tools.course import board, study
+from xcrepro.tools.course import judging, study
 from xcrepro.tools.formats.convert import convert
 from xcrepro.tools.formats.vectorize import vectorize
 from xcrepro.tools.reports import report, reproduce
@@ -192,9 +192,10 @@ def studied(home: Path, turn: int) -> None:
         mine.quiz(turn, "b")
 
 
-def leaderboard(home: Path, turn: int) -> None:
+def sheets(home: Path, turn: int) -> None:
     if turn == 2:
-        board.make(home / "board", dataset="synthetic bibtex", scale=0.02, deadline="2030-01-31T18:00+00:00", seed=1)
+        truth, top = sparse.csr_matrix(np.eye(6)), xc.TopK.from_ids(np.arange(6)[:, None], n_labels=6)
+        judging.sheets(home / "sheets", truth, {"one": top}, ["ann", "bob"], texts=["a record"] * 6, records=3, k=1)
 
 
 def started(home: Path, turn: int) -> None:
@@ -211,7 +212,7 @@ def costs(home: Path, turn: int) -> None:
 # fmt: off
 OTHER_WRITERS = (
     calibrator, model, vectorized, open_dataset, fingerprints_,
-    checksum, counted, page, item, stamp, record, tidied, started, judged_sheet, leaderboard, costs,
+    checksum, counted, page, item, stamp, record, tidied, started, judged_sheet, sheets, costs,
     studied,
 )
 # fmt: on

@@ -11,6 +11,7 @@ import itertools
 import json
 import random
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -636,3 +637,91 @@ def prepare(folder: Path) -> None:
     """What some inputs are made from."""
     prepare_models(folder)
     prepare_state(folder)
+
+
+# -- one input ----------------------------------------------------------------------------------------------------------
+
+
+def made(door: Door, rng: random.Random) -> tuple[object, object]:
+    """What is written (bytes, or a folder's bytes by name), and what the judge gets (None: nobody knows)."""
+    content = door.make(rng)
+    changed = rng.randrange(6) > 0
+    if isinstance(content, bytes):
+        if changed:
+            content = (door.change or inputs.mutated)(rng, content, door.make(rng))
+        given = content
+        if door.packs and content and rng.randrange(16) == 0:
+            content = inputs.packed(rng, content)
+            if rng.randrange(2):
+                content, given = inputs.mutated(rng, content, content), None
+        elif content[:2] == b"\x1f\x8b" or content[:2] == b"PK":
+            given = None
+        return content, given
+    if is_folder(content):
+        content = (door.change or inputs.one_file_changed)(rng, content) if changed else content
+        return content, content
+    given = (door.change or inputs.mutated_arrays)(rng, content) if changed else content
+    content = (door.write or inputs.npz)(given)
+    if rng.randrange(8) == 0:
+        return inputs.one_file_changed(rng, content) if is_folder(content) else inputs.mutated(
+            rng, content, content
+        ), None
+    return content, given
+
+
+def is_folder(content: object) -> bool:
+    """Whether it is files by name."""
+    return isinstance(content, dict) and isinstance(next(iter(content.values()), None), bytes)
+
+
+def put(content: object, door: Door, folder: Path) -> Path:
+    """Write an input, in place of the last one."""
+    path = folder / f"input{door.suffix}"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+        return path
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir()
+    for name, data in content.items():
+        file = path / name
+        if "/" in name:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return path
+
+
+def examine(door: Door, rng: random.Random, folder: Path) -> tuple[str, str, bool]:
+    """One input, made, written, read, judged: what is wrong with it ("" if nothing is), whether it was "read" or "refused", and
+    whether the slow reader had an opinion.
+
+    Wrong is an exception that is not the package's (:mod:`xcrepro.core.errors`), a ``RuntimeWarning``, an endless message, and
+    what was read although the slow reader refuses it or reads something else, and the other way round.
+    """
+    content, given = made(door, rng)
+    path = put(content, door, folder)
+    found, refusal = None, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("error", RuntimeWarning)
+            found = door.read(path)
+    except XCError as error:
+        refusal = error
+    done = "read" if refusal is None else "refused"
+    if len(str(refusal)) > 2000:
+        return f"a message of {len(str(refusal))} characters", done, False
+    if door.judge is None or given is None:
+        return "", done, False
+    try:
+        expected = door.judge(given)
+    except slow.Refused:
+        expected = None
+    except slow.NoJudgement:
+        return "", done, False
+    if refusal is None and expected is None:
+        return f"read, though it is to be refused: {str(found)[:200]}", done, True
+    if refusal is not None and expected is not None:
+        return f"refused, though it is to be read: {str(refusal)[:200]}", done, True
+    if refusal is None and found != expected and json.dumps(found) != json.dumps(expected):  # lists and tuples are one
+        return f"read {str(found)[:300]}, to be {str(expected)[:300]}", done, True
+    return "", done, True

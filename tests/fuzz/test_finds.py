@@ -17,9 +17,8 @@ import scipy.io
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
-from tests.fuzz import __main__ as fuzz
-from tests.fuzz import inputs, slow
-from tests.fuzz.doors import DOORS, Door, resealed, sealed
+from tests.fuzz import doors, inputs, slow
+from tests.fuzz.doors import Door, resealed, sealed
 from tests.refused import damaged, refused
 from xcrepro.core import calibrate, propensity
 from xcrepro.core.data import names, read, registry, splits, stream
@@ -136,8 +135,8 @@ def of_pairs(place: int, n: int):
 def put(folder, suffix: str, content):
     """The input's file, or its folder: bytes, the arrays of an ``.npz``, or a folder's files."""
     content = content(folder) if callable(content) else content
-    content = content if isinstance(content, bytes) or fuzz.is_folder(content) else inputs.npz(content)
-    return fuzz.put(content, Door("", None, None, suffix=suffix), folder)
+    content = content if isinstance(content, bytes) or doors.is_folder(content) else inputs.npz(content)
+    return doors.put(content, Door("", None, None, suffix=suffix), folder)
 
 
 REFUSED = [
@@ -364,7 +363,7 @@ def load(trained, tmp_path):
         folder, arrays = trained(model)
         arrays = arrays | {name: change(arrays[name]) for name, change in changes.items()}
         files = {"arrays.npz": inputs.npz(arrays), "model.json": (folder / "model.json").read_bytes()}
-        return xc.models.load(fuzz.put(sealed(files), Door("", None, None, suffix=""), tmp_path))
+        return xc.models.load(doors.put(sealed(files), Door("", None, None, suffix=""), tmp_path))
 
     return changed
 
@@ -531,62 +530,7 @@ def test_no_message_is_endless():
         parameters.check({"scale": "1" * 5000})
 
 
-# -- the fuzzer itself ----------------------------------------------------------------------------------------------
-
-
-QUICK = [door for door in DOORS if door.judge is not None and door.share >= 3]
-
-
-@pytest.mark.parametrize("door", QUICK, ids=lambda door: door.name)
-def test_readers_agree_with_the_slow_ones(door, tmp_path):
-    if door.lacks:
-        pytest.skip(f"{door.lacks} is not installed: pip install 'xcrepro[formats,scale]'")
-    tally = fuzz.Tally()
-    for number in range(200):
-        fuzz.examine(door, 1, number, tmp_path, tally)
-    assert not tally.finds, tally.finds
-    assert tally.accepted > 15
-    assert tally.refused > 15
-    assert tally.judged > 75
-
-
-@pytest.mark.parametrize(
-    ("reader", "finds"),
-    [
-        (lambda path: 1 / 0, "ZeroDivisionError"),
-        (lambda path: [[0, 0], []], "read"),
-        (lambda path: read.read_sparse(path, n_columns=0), "refused, though it is to be read"),
-    ],
-)
-def test_a_wrong_reader_is_found(tmp_path, reader, finds):
-    door, tally = Door("broken", inputs.matrix, reader, slow.matrix), fuzz.Tally()
-    for number in range(60):
-        fuzz.examine(door, 0, number, tmp_path, tally)
-    assert any(what.startswith(finds) for what in tally.finds), tally.finds
-
-
-@pytest.mark.parametrize(
-    ("reader", "finds"),
-    [
-        (lambda path: __import__("signal").raise_signal(9), "a crash"),
-        (lambda path: __import__("time").sleep(60), "a hang"),
-        (lambda path: bytearray(1 << 34), "MemoryError"),
-    ],
-)
-def test_what_a_child_does_not_survive_is_found(tmp_path, monkeypatch, reader, finds):
-    monkeypatch.setattr(fuzz, "DEADLINE", 0.6)
-    tally = fuzz.Tally()
-    fuzz.batch(Door("broken", inputs.filter_pairs, reader), 0, 0, 2, tmp_path, tally)
-    assert any(what.startswith(finds) for what in tally.finds), tally.finds
-    assert sum(tally.again.values()) == 2
-
-
-def test_an_input_is_made_again_from_its_number():
-    for door in DOORS:
-        if door.name not in ("State", "saved model") and not door.lacks:
-            first, again, *others = (fuzz.made(door, 0, number)[0] for number in (3, 3, 4, 5, 6))
-            assert first == again
-            assert any(first != other for other in others), door.name
+# -- the slow reader itself ----------------------------------------------------------------------------------------------
 
 
 def test_the_slow_reader_rounds_as_the_standard_does():

@@ -21,6 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -35,6 +36,9 @@ from xcrepro.core.kernels import truth as truth_kernel
 from xcrepro.core.matrices import Names, checked_matrix, csr_from_arrays, names_of, positives, row_of
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.truth import Truth, as_truth
+
+if TYPE_CHECKING:
+    from xcrepro.core.cards import Card
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,38 @@ class TopK:
 
     def __repr__(self) -> str:
         return f"TopK(n={len(self)}, k={self.k}, n_labels={self.n_labels})"
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()
+
+    def show(self, data=None, rows=5) -> Card:
+        """A few rows as a person reads them: what a row is, and the labels predicted for it, hits marked.
+
+        Parameters
+        ----------
+        data : Dataset, Split, or csr_matrix of shape (n, L), optional
+            What the predictions are for: its test points give texts and names; a split or a truth gives hits only.
+        rows : int or sequence of int
+            How many of the first rows, or which rows.
+
+        Returns
+        -------
+        Card
+            It shows itself in a notebook, and as text, hits in brackets.
+
+        Examples
+        --------
+        >>> import xcrepro as xc
+        >>> ds = xc.load("cooking", points=1000)
+        >>> top = xc.models.Popularity().fit(ds.train.X, ds.train.Y).predict(ds.test.X, k=3)
+        >>> top.show(ds, rows=[0])
+        212 rows, 3 places, 480 labels
+        row  point  predicted, best first; hits are marked
+        0  How to peel chestnuts?  baking, food-safety, bread
+        """
+        from xcrepro.core import cards
+
+        return cards.top(self, data, rows)
 
     @property
     def k(self) -> int:

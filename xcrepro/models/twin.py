@@ -50,7 +50,7 @@ _LEAST, _LONGEST = 0.02, 4
 _WITH_LABEL_FEATURES = "label-features"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TwinSplit(Split):
     """One half of a twin: a :class:`Split` whose ``Y`` is the observed truth, and what is known about it.
 
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         avg_labels_per_point: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Twin(Dataset):
     """A :class:`Dataset` made by :func:`twin`.
 

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import xcrepro as xc
 from xcrepro.repro.engine import notebooks
-from xcrepro.tools.course import lessons
+from xcrepro.tools.course import lessons, mistakes
 from xcrepro.tools.course.lessons import Lesson
-
-REGION = re.compile(r"(### BEGIN SOLUTION\n).*?([ \t]*### END SOLUTION)", re.DOTALL)
-
-
-def with_body(source: str, body: str) -> str:
-    """A cell whose solutions are another program: one body for each, divided by ``---`` lines."""
-    bodies = body.split("---\n")
-    assert len(REGION.findall(source)) == len(bodies), "as many bodies as solutions"
-    left = iter(bodies)
-    return REGION.sub(lambda found: f"{found.group(1)}{next(left)}{found.group(2)}", source)
 
 
 class Room:
@@ -53,7 +42,7 @@ class Room:
     def run(self, name: str, body: str | None = None, *, seen: bool = True, hidden: bool = True) -> str:
         """Run an exercise's check on another program, or on the solution, in parts: its message, empty where it passes."""
         names = dict(self.names)
-        source = self.cells[name] if body is None else with_body(self.cells[name], body)
+        source = self.cells[name] if body is None else mistakes.with_body(self.cells[name], body)
         check = self.cells[f"test_{name}"]
         # Programs of later exercises call earlier ones by their name, so these are defined in the same names.
         for exercise in self.exercises:

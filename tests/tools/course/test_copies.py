@@ -147,6 +147,7 @@ def test_the_teachers_folder(save, small, tmp_path):
         "instructor.md",
         "lessons",
         "nbgrader_config.py",
+        "quizzes",
         "release",
         "source",
     ]

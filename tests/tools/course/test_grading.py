@@ -8,10 +8,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.tools.course.answers import with_body
-from tests.tools.course.wrong_programs import WRONG
 from xcrepro.repro.engine import notebooks
-from xcrepro.tools.course import copies
+from xcrepro.tools.course import copies, mistakes
 
 # Looked for and not imported: that takes seconds, in each process that collects the tests.
 pytestmark = (
@@ -20,7 +18,7 @@ pytestmark = (
     else pytest.mark.skip(reason="nbgrader is not installed (the extra `course`)")
 )
 
-LESSONS = sorted(WRONG) if os.environ.get("XCREPRO_COURSE") else ["01_data_and_long_tail"]
+LESSONS = sorted(mistakes.known()) if os.environ.get("XCREPRO_COURSE") else ["01_data_and_long_tail"]
 
 
 def _answered(lesson, copy: dict, wrong: dict[str, str | None]) -> dict:
@@ -35,7 +33,7 @@ def _answered(lesson, copy: dict, wrong: dict[str, str | None]) -> dict:
         if marks.get("solution") and (name := marks["grade_id"]) not in wrong:
             cell["source"] = right[name]
         elif marks.get("solution") and wrong[name] is not None:
-            cell["source"] = with_body(right[name], wrong[name])
+            cell["source"] = mistakes.with_body(right[name], wrong[name])
     return copy
 
 
@@ -55,7 +53,7 @@ def test_solutions_stubs_and_wrong_answers_get_the_points_they_should(course, tm
     handed_out = (tmp_path / "release" / name / f"{name}.ipynb").read_text(encoding="utf-8")
     wrong = {
         exercise: (None, programs[0][1], programs[-1][1])[number % 3]
-        for number, (exercise, programs) in enumerate(WRONG[name].items())
+        for number, (exercise, programs) in enumerate(mistakes.known()[name].items())
     }
     answers = {
         student: _answered(lesson, json.loads(handed_out), own) for student, own in (("right", {}), ("wrong", wrong))

@@ -15,7 +15,6 @@ import pytest
 
 import xcrepro as xc
 from xcrepro.repro.engine import notebooks
-from xcrepro.tools.course import board
 
 
 @pytest.fixture(scope="module")
@@ -189,21 +188,13 @@ def test_what_knowing_nothing_reaches_on_the_two_datasets_of_lesson_1(texts):
     assert 10 / shares[1] > 4
 
 
-def test_a_strength_is_one_rule_in_the_lessons_and_on_the_board(texts, tmp_path):
+def test_a_strength_is_one_rule_in_the_lessons(texts):
     """W6: a label stays with its propensity to the power of the strength."""
     for number in (3, 4):
         assert any("usual**strength" in code or "(1 / usual) ** strength" in code for code, _ in texts[number])
     assert (
         "(1 / xc.propensity.inverse(ds.label_counts, ds.n_train)) ** strength" in _one(texts, 10, "strength = 0.4")[0]
     )
-    left = {}
-    for strength in (0, 0.6, 1):
-        made = board.make(tmp_path / str(strength), points=4000, deadline="2030-01-01", seed=5, strength=strength)
-        left[strength] = xc.load("board", made / "public").train.Y
-    counts = np.asarray(left[0].sum(axis=0)).ravel()
-    q = 1 / (1 + (np.log(3000) - 1) * 2.5**0.55 * (counts + 1.5) ** -0.55)
-    for strength in (0.6, 1):
-        assert left[strength].nnz == pytest.approx((counts * q**strength).sum(), rel=0.04)
 
 
 def test_what_a_relevant_label_counts_has_mean_1_and_the_variance_of_lesson_4():

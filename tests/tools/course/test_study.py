@@ -7,6 +7,8 @@ import importlib.util
 import json
 import re
 import warnings
+import zipfile
+from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -14,11 +16,10 @@ import pytest
 
 from tests.refused import damaged
 from tests.tools.course import answers, secrets
-from tests.tools.course.wrong_programs import WRONG
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError
 from xcrepro.repro.engine import notebooks
-from xcrepro.tools.course import copies, lessons, study
+from xcrepro.tools.course import copies, lessons, mistakes, quizzes, study
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,9 @@ def written(root, tmp_path_factory):
 
 
 def test_every_exercise_has_two_hints_every_choice_a_reason_every_text_a_model_answer(course):
-    assert list(study.texts()) == [lesson.name for lesson in course]
+    assert list(quizzes.texts()) == [lesson.name for lesson in course]
     for lesson in course:
-        found = study.texts()[lesson.name]
+        found = quizzes.texts()[lesson.name]
         assert list(found["hints"]) == [one.name for one in lesson.exercises if not one.open]
         lines = {line.strip() for text in lesson.solutions() for line in text.splitlines() if len(line.strip()) > 24}
         for name, hints in found["hints"].items():
@@ -73,27 +74,27 @@ def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
         assert text.count(lessons.STUB) >= len(programs)
         for exercise in programs:
             assert text.count(f'study.more("{exercise.name}", globals())') == 1
-            assert text.count(f'study.tried("{exercise.name}")') == 1
+            assert text.count(f'study.tried("{exercise.name}", globals())') == 1
             assert text.count(f'# study.hint("{exercise.name}")') == 1
         assert text.count("# study.compare(") == text.count("study.compare(") == 1
-        for number, question in enumerate(study.texts()[lesson.name]["quiz"], 1):
+        for number, question in enumerate(quizzes.questions(course)[lesson.name], 1):
             place = text.index(f"**{number}.**", text.index("# Quiz"))
-            assert place < text.index(f"- (a) {question['choices'][0]['says']}", place)
+            assert place < text.index(f"- (a) {question.choices[0]['says']}", place)
         for cell in notebooks.code_cells(copy):
             ast.parse(notebooks.text(cell["source"]))
             assert cell["outputs"] == []
 
 
-@pytest.mark.parametrize("lesson", WRONG)
+@pytest.mark.parametrize("lesson", mistakes.known())
 def test_right_programs_are_counted_and_wrong_ones_told(course, lesson, tmp_path, capsys):
     """With the lesson's own names, as a notebook has them: first a wrong program for each exercise, then the right one."""
     (found,) = [one for one in course if one.name == lesson]
     room = answers.Room(found)
     mine = study.Study(lesson, folder=tmp_path)
-    for name, wrong in WRONG[lesson].items():
+    for name, wrong in mistakes.known()[lesson].items():
         what, body, _ = wrong[0]
         names = dict(room.names)
-        exec(answers.with_body(room.cells[name], body), names)
+        exec(mistakes.with_body(room.cells[name], body), names)
         for exercise in room.exercises:  # what calls the wrong one calls it in these names
             if exercise.name != name:
                 exec(room.cells[exercise.name], names)
@@ -105,13 +106,13 @@ def test_right_programs_are_counted_and_wrong_ones_told(course, lesson, tmp_path
         assert right < of, what
         assert said.count("\n- ") == of - right
         assert f"{found.number}: 0 of {len(room.exercises)} programs are done" in said
-    for number, name in enumerate(WRONG[lesson], 1):
+    for number, name in enumerate(mistakes.known()[lesson], 1):
         mine.more(name, room.names)
         first, last = capsys.readouterr().out.splitlines()
         assert re.fullmatch(rf"{name}: (\d+) of \1 more cases are right", first)
         assert last == f"Lesson {found.number}: {number} of {len(room.exercises)} programs are done"
     kept = json.loads((tmp_path / study.PROGRESS).read_text())[lesson]
-    assert all(kept[name] == {"done": True} for name in WRONG[lesson])
+    assert all(kept[name] == {"done": True} for name in mistakes.known()[lesson])
 
 
 def test_a_program_that_fails_by_itself_is_told_and_what_is_done_stays_done(tmp_path, capsys, course):
@@ -140,7 +141,7 @@ def test_who_is_stuck_gets_hints_after_two_tries_and_the_solution_after_five(wro
     (lesson,) = (one for one in course if one.name == name)
     (check,) = (
         source
-        for cell in notebooks.code_cells(study.copy(lesson))
+        for cell in notebooks.code_cells(study.copy(lesson, course))
         if 'study.more("questions"' in (source := notebooks.text(cell["source"]))
     )
     names = answers.Room(lesson).names | {"questions": wrong}
@@ -151,7 +152,7 @@ def test_who_is_stuck_gets_hints_after_two_tries_and_the_solution_after_five(wro
         study.Study(name, folder=tmp_path).hint("questions")  # each time as on another day: it is kept
         return capsys.readouterr().out
 
-    hints, heard = study.texts()[name]["hints"]["questions"], []
+    hints, heard = quizzes.texts()[name]["hints"]["questions"], []
     for _ in range(6):
         heard.append(says())
         with pytest.raises(fails):
@@ -179,11 +180,11 @@ def test_a_quiz_has_a_reason_for_each_choice(tmp_path, capsys):
     mine = study.Study("02_precision_and_ndcg", folder=tmp_path)
     mine.quiz(1)
     assert capsys.readouterr().out.count("\n") == 3
-    for letter, said in (("a", "No. P@3 asks"), ("b", "Right. P@1 looks"), ("C", "No. P@1 changes")):
+    for letter, choice in zip("aBc", mine.asked[0].choices, strict=True):
         mine.quiz(1, letter)
-        assert capsys.readouterr().out.startswith(said)
+        assert capsys.readouterr().out == f"{'Right' if choice.get('right') else 'No'}. {choice['why']}\n"
     assert json.loads((tmp_path / study.PROGRESS).read_text())["02_precision_and_ndcg"]["quiz 1"]["done"]
-    for number, letter in ((1, "d"), (4, "a"), (0, "a"), (True, "a")):
+    for number, letter in ((1, "d"), (6, "a"), (0, "a"), (True, "a")):
         with pytest.raises(ArgumentError):
             mine.quiz(number, letter)
 
@@ -206,7 +207,7 @@ def test_an_answer_in_words_is_compared_by_three_questions(tmp_path, capsys):
 
 def test_a_seed_draws_a_self_learners_cases_too(course, tmp_path, capsys):
     lesson = course[0]
-    copy = study.copy(lessons.drawn(lesson, 5), 5)
+    copy = study.copy(lessons.drawn(lesson, 5), course, 5)
     text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
     assert "study = Study('01_data_and_long_tail', seed=5)" in text
     plain, drawn = (study.Study(lesson.name, seed, tmp_path) for seed in (None, 5))
@@ -219,3 +220,55 @@ def test_a_damaged_file_of_progress_is_named(tmp_path):
     (tmp_path / study.PROGRESS).write_text("{")
     with damaged(study.PROGRESS, match="no JSON"):
         study.Study("01_data_and_long_tail", folder=tmp_path).hint("popular")
+
+
+def test_quizzes_ask_again_and_their_choices_are_shuffled(course):
+    asked = quizzes.questions(course)
+    places = []
+    for lesson in course:
+        mine, more = asked[lesson.name][:3], asked[lesson.name][3:]
+        assert all(one.lesson == lesson.number for one in mine)
+        assert all(one.lesson < lesson.number for one in more)
+        assert len(more) == (2 if lesson.number > 1 else 0)
+        places += [[choice.get("right", False) for choice in one.choices].index(True) for one in mine]
+        seeded = quizzes.questions(course, 5)[lesson.name]
+        assert [sorted(c["says"] for c in one.choices) for one in seeded[:3]] == [
+            sorted(c["says"] for c in one.choices) for one in mine
+        ]
+    assert max(map(places.count, range(3))) <= 13, "as often at each place"
+    everything = [one.asked for questions in asked.values() for one in questions[3:]]
+    assert len({*everything}) == len(everything)
+    assert quizzes.questions(course, 5) != asked
+
+
+def test_quizzes_for_learning_platforms(course, tmp_path):
+    """GIFT: a right choice each, special characters escaped. QTI: a package that holds the same questions."""
+    text = quizzes.gift(course)
+    assert len(re.findall(r"^=", text, re.MULTILINE)) == text.count("[markdown]") == 30
+    assert all(not re.search(r"(?<!\\)[{}]", line) for line in text.splitlines() if line[:1] in "~=" and line)
+    pytest.importorskip("text2qti", reason="not installed: pip install 'xcrepro[course]'")
+    quizzes.qti(course[:2], tmp_path)
+    with zipfile.ZipFile(tmp_path / f"{course[0].name}.zip") as package:
+        found = "".join(package.read(name).decode() for name in package.namelist())
+    assert found.count("respcondition continue=") >= 3
+    assert "6,000,000,000,000" in found
+
+
+@pytest.mark.parametrize("seed", [None, *range(40)])
+def test_the_exam_holds_what_it_asks_for_at_every_seed(seed):
+    """Its table has the two impossible numbers and no third, its sums are right."""
+    text = quizzes.exam((Path(quizzes.__file__).with_name("exam.md")).read_text(encoding="utf-8"), seed)
+    assert "[[" not in text
+    rows = {
+        row[0]: [float(cell) for cell in row[1:]]
+        for row in re.findall(r"^\| ([AB]) " + r"\| ([\d.]+) " * 5 + r"\|", text, re.MULTILINE)
+    }
+    (a1, a3, a5, an, _), (b1, b3, b5, bn, _) = rows["A"], rows["B"]
+    assert a1 == an
+    assert b1 != bn
+    assert 5 * a5 < 3 * a3 - 0.5
+    assert b1 < 3 * b3 < 5 * b5 + 10
+    assert b1 > b3 > b5
+    p, hits = map(int, re.search(r"probability 1/(\d+), .*? first in (\d+) test", text).groups())
+    assert f"{hits} · {p} = {hits * p} and" in text
+    assert f"from {hits * p} to {2 * hits}" in text

@@ -13,6 +13,7 @@ from tests.refused import damaged, refused
 from xcrepro import load
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.errors import DataError
+from xcrepro.tools import formats
 from xcrepro.tools.formats.vectorize import vectorize
 
 WORDS = ["tax", "fish", "law", "trade", "court", "sea", "water", "milk", "wine", "road"]
@@ -78,6 +79,22 @@ def test_a_dataset_from_raw_text(tmp_path, points):
     for file in (tmp_path / "laws").iterdir():
         assert file.read_bytes() == (tmp_path / "again" / file.name).read_bytes()
     assert (tmp_path / "laws" / "test_ids.txt").read_text() != (tmp_path / "other" / "test_ids.txt").read_text()
+
+
+def test_the_truth_of_a_class_is_a_file_of_its_own(tmp_path, points):
+    """The folder that students get has the test points' words and texts, and none of their labels."""
+    source = write(tmp_path / "raw.jsonl", points)
+    vectorize(source, tmp_path / "whole", min_df=1)
+    vectorize(source, tmp_path / "mine", min_df=1, truth=tmp_path / "truth.npz")
+    whole, mine = (load(name, tmp_path / name) for name in ("whole", "mine"))
+    assert mine.test.Y.nnz == 0
+    assert (mine.train.Y != whole.train.Y).nnz == 0
+    assert (mine.test.X != whole.test.X).nnz == 0
+    assert (formats.read_truth(tmp_path / "truth.npz") != whole.test.Y).nnz == 0
+    assert len((tmp_path / "mine" / "test_texts.txt").read_text().splitlines()) == whole.test.Y.shape[0]
+    with refused("truth"):
+        vectorize(source, tmp_path / "again", min_df=1, truth=tmp_path / "truth.npz")
+    assert not (tmp_path / "again").exists()
 
 
 def test_own_test_file_ids_as_labels_and_other_keys(tmp_path, points):

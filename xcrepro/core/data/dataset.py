@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from xcrepro.core import cards
 from xcrepro.core.arguments import did_you_mean, one_of, whole_number
 from xcrepro.core.errors import ArgumentError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from xcrepro.core.data.registry import Entry
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Split:
     """One half of a dataset. Rows of ``X`` and ``Y`` are the same points in the same order.
 
@@ -36,8 +37,11 @@ class Split:
 
     X: csr_matrix | None
     Y: csr_matrix
-    texts: dict[str, np.ndarray] = field(default_factory=dict, repr=False, kw_only=True)
-    numbers: np.ndarray | None = field(default=None, repr=False, kw_only=True)
+    texts: dict[str, np.ndarray] = field(default_factory=dict, kw_only=True)
+    numbers: np.ndarray | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"Split({self.Y.shape[0]:,} points, {self.Y.shape[1]:,} labels)"
 
     def rows(self, which) -> Self:
         """Some of the points.
@@ -57,7 +61,7 @@ class Split:
         return replace(self, texts=texts, **{name: part if part is None else part[which] for name, part in own.items()})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """A train and a test split with one label space.
 
@@ -98,16 +102,25 @@ class Dataset:
     test: Split
     A: float
     B: float
-    published: dict[str, dict] = field(default_factory=dict, repr=False)
-    entry: Entry | None = field(default=None, repr=False)
+    published: dict[str, dict] = field(default_factory=dict)
+    entry: Entry | None = None
     comparable: bool = True
     notes: tuple[str, ...] = ()
-    label_names: tuple[str, ...] = field(default=(), repr=False)
-    validation: Split | None = field(default=None, repr=False)
-    label_features: csr_matrix | None = field(default=None, repr=False)
-    words: tuple[str, ...] = field(default=(), repr=False)
-    label_codes: tuple[str, ...] = field(default=(), repr=False)
-    excluded: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
+    label_names: tuple[str, ...] = ()
+    validation: Split | None = None
+    label_features: csr_matrix | None = None
+    words: tuple[str, ...] = ()
+    label_codes: tuple[str, ...] = ()
+    excluded: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __repr__(self) -> str:
+        (n, L), D = self.train.Y.shape, "no" if self.train.X is None else f"{self.train.X.shape[1]:,}"
+        return (
+            f"Dataset({self.name!r}: {n:,} train and {self.test.Y.shape[0]:,} test points, {D} features, {L:,} labels)"
+        )
+
+    def _repr_html_(self) -> str:
+        return cards.dataset(self)._repr_html_()
 
     @property
     def label_counts(self) -> np.ndarray:

@@ -92,6 +92,10 @@ class State:
         self._allow_repeats = bool(allow_repeats)
         self._clear()
 
+    def __repr__(self) -> str:
+        of = "no labels yet" if self._n_labels is None else f"{self._n_labels:,} labels"
+        return f"State({', '.join(metric.name for metric, _ in self._asked.wanted)}: {self.n_rows:,} rows, {of})"
+
     def _clear(self) -> None:
         """No rows: neither folds, nor how many labels there are, nor ranges of numbered rows, rising, not touching."""
         self._folds: dict[str, Any] = {}

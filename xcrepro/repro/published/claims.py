@@ -110,7 +110,7 @@ def read_claims(path: str | Path) -> Claims:
     return Claims(path.stem, _checked(printed_tables.text_table(path, "claims"), path))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Claims:
     """What one document claims.
 
@@ -142,6 +142,9 @@ class Claims:
 
     paper: str
     table: pd.DataFrame = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Claims({self.paper!r}: {len(self)} claims)"
 
     def __len__(self) -> int:
         return len(self.table)

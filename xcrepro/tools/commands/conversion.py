@@ -60,6 +60,9 @@ def add(command) -> None:
     sub.add_argument("--max-features", type=int, help="keep the most frequent terms only")
     sub.add_argument("--raw-counts", action="store_true", help="a term's count in place of 1 + log of it")
     sub.add_argument("--name", help="of the dataset, default the folder's")
+    sub.add_argument(
+        "--truth", type=Path, metavar="FILE", help="a new file for the test labels, which DIR then lacks, for a class"
+    )
 
 
 def add_names(sub) -> None:
@@ -116,7 +119,7 @@ def _vectorize(arguments) -> int:
         arguments.source,
         arguments.out,
         **shared.taken(arguments, "test", "test_share", "validation_share", "seed", "label_key", "by", "group"),
-        **shared.taken(arguments, "min_df", "ngrams", "max_features", "name"),
+        **shared.taken(arguments, "min_df", "ngrams", "max_features", "name", "truth"),
         text_keys=arguments.text,
         label_names=None if arguments.labels is None else read_label_names(arguments.labels),
         sublinear=not arguments.raw_counts,

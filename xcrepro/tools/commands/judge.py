@@ -12,39 +12,51 @@ from xcrepro.tools.commands.evaluation import PLACES
 
 def add(command) -> None:
     sub = command("judge", None, "judge a few random rows, and estimate metrics on the complete truth")
-    parts = sub.add_subparsers(required=True, metavar="sample|estimate")
+    parts = sub.add_subparsers(required=True, metavar="sample|estimate|sheets|second")
     drawn = parts.add_parser("sample", help="draw rows at random and write a sheet of their predictions to fill in")
     found = parts.add_parser("estimate", help="metrics on the complete truth, from a sheet that was filled in")
-    for part, function in ((drawn, _sample), (found, _estimate)):
+    shared_out = parts.add_parser("sheets", help="for a class: draw rows and write a sheet for each judge")
+    again = parts.add_parser("second", help="for a class: what one judge called right, for another to look at")
+    for part, function in ((drawn, _sample), (found, _estimate), (shared_out, _sheets), (again, _second)):
         part.set_defaults(command=function)
         part.add_argument("truth", help="test labels, as for evaluate; or a dataset's name")
-        part.add_argument("predictions", type=Path, nargs="+", help="a file for each model")
+        part.add_argument("predictions", type=Path, nargs="+", help="a file for each model, or a folder of such files")
         part.add_argument(
             "-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; people judge up to the largest"
         )
         part.add_argument("--points", type=int, help="of tib: how many of its records, default all")
         part.add_argument("--train-truth", type=Path, help="training labels, as for evaluate; a dataset has its own")
         part.add_argument(
+            "--texts",
+            type=Path,
+            metavar="FILE",
+            help="a line of text for each row, for people to read; a dataset's own titles or words are shown without it",
+        )
+        shared.add_reading(part)
+    for part in (drawn, found):
+        part.add_argument(
             "--strata",
             action="store_true",
             help="draw as many rows for each bin of train frequency of the rarest predicted label; give it to both commands",
         )
-        shared.add_reading(part)
     drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
-    drawn.add_argument("--seed", type=int, default=0, help="default 0")
-    drawn.add_argument(
-        "--texts",
-        type=Path,
-        metavar="FILE",
-        help="a line of text for each row, for people to read; a dataset's own titles or words are shown without it",
+    for part in (drawn, shared_out, again):
+        part.add_argument("--seed", type=int, default=0, help="default 0")
+    shared_out.add_argument("--judges", nargs="+", metavar="NAME", required=True, help="a sheet for each of them")
+    shared_out.add_argument("--records", type=int, default=10, help="rows per sheet, default 10")
+    shared_out.add_argument(
+        "--shared", type=int, default=2, help="how many of them a second judge has as well, default 2"
     )
+    shared_out.add_argument("--out", type=Path, required=True, help="a new folder for the sheets")
+    again.add_argument("--verdicts", type=Path, required=True, help="the folder of the sheets")
     drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
     drawn.add_argument(
         "--add",
         action="store_true",
         help="keep the sheet --out as it is, and add the lines that it lacks at its end",
     )
-    found.add_argument("--verdicts", type=Path, required=True, help="the sheet; lines of more judges may be added")
+    sheet = "the sheet, to which lines of more judges may be added; or the folder of a class's sheets"
+    found.add_argument("--verdicts", type=Path, required=True, help=sheet)
     found.add_argument("--metrics", nargs="+", default=["P"], help="default P; or coverage; or R, nDCG with --complete")
     found.add_argument("--complete", action="store_true", help="judges named every relevant label of the drawn rows")
     found.add_argument(
@@ -66,11 +78,12 @@ def _read(arguments) -> tuple:
     """Truth, predictions by model, train counts or None, the strata of rows or None, and all that was read."""
     from xcrepro.core import judged
 
-    found = shared.read(arguments, {path.stem: path for path in arguments.predictions}, max(*arguments.k, PLACES))
+    found = shared.read(arguments, arguments.predictions, max(*arguments.k, PLACES))
     counts = None if found.train is None else found.train.getnnz(axis=0)
-    if arguments.strata and counts is None:
+    by_strata = getattr(arguments, "strata", False)
+    if by_strata and counts is None:
         raise ArgumentError("--strata", "goes with --train-truth", "none", "strata come from training label counts")
-    strata = judged.strata_of(found.tops, counts, max(arguments.k)) if arguments.strata else None
+    strata = judged.strata_of(found.tops, counts, max(arguments.k)) if by_strata else None
     return found.truth, found.tops, counts, strata, found
 
 
@@ -154,11 +167,56 @@ def _proxy(path: Path, read):
     return formats.read_predictions(path, **about)
 
 
+def _class(arguments, read) -> dict:
+    """What the functions for a class read beside truth and predictions."""
+    names = None if read.label_names is None else read.label_names.names
+    return {"texts": _texts(arguments, read), "label_names": names}
+
+
+def _sheets(arguments) -> int:
+    from xcrepro.tools.course import judging
+
+    truth, tops, _, _, read = _read(arguments)
+    how = shared.taken(arguments, "records", "shared", "seed") | {"k": max(arguments.k)}
+    table = judging.sheets(arguments.out, truth, tops, arguments.judges, **_class(arguments, read), **how)
+    shared.print_table(table, False, 0)
+    print(f"Then: xcrepro judge second ... and estimate ... --verdicts {arguments.out}")
+    return 0
+
+
+def _second(arguments) -> int:
+    from xcrepro.tools.course import judging
+
+    truth, _, _, _, read = _read(arguments)
+    table = judging.second(arguments.verdicts, truth, **_class(arguments, read), seed=arguments.seed)
+    shared.print_table(table, False, 0)
+    print(f"Then: xcrepro judge estimate ... --verdicts {arguments.verdicts}")
+    return 0
+
+
+def _of_a_class(arguments) -> int:
+    from xcrepro.tools.course import judging
+
+    others = ("strata", "complete", "proxy", "within", "csv")
+    shared.refuse(arguments, others, "goes with one sheet", "the verdicts of a class are a folder of sheets")
+    truth, tops, _, _, read = _read(arguments)
+    how = {"k": max(arguments.k), "interval": arguments.interval, "train": read.train}
+    found = judging.judge(arguments.verdicts, truth, tops, **_class(arguments, read), **how)
+    shared.print_table(found.ranking, False, 4)
+    shared.print_table(found.judges, False, 2)
+    for text in found.said:
+        print(text)
+    print(arguments.verdicts / judging.WRITTEN[0])
+    return 0
+
+
 def _estimate(arguments) -> int:
     import warnings
 
     from xcrepro.core import judged
 
+    if arguments.verdicts.is_dir():
+        return _of_a_class(arguments)
     truth, tops, counts, strata, read = _read(arguments)
     proxy = None if arguments.proxy is None else _proxy(arguments.proxy, read)
     with warnings.catch_warnings(record=True) as doubts:

@@ -16,7 +16,7 @@ from xcrepro.core.arguments import one_of, whole_number
 from xcrepro.core.errors import ArgumentError, XCError
 from xcrepro.core.version import __version__
 from xcrepro.repro.engine import notebooks
-from xcrepro.tools.course import lessons, slides, study
+from xcrepro.tools.course import lessons, mistakes, quizzes, slides, study
 from xcrepro.tools.course.lessons import Lesson
 
 STUDENTS, SOLUTIONS, SLIDES, SELF_STUDY = "students", "solutions", "slides", "self-study"
@@ -78,13 +78,14 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("DIR", "must be new or an empty folder", folder, "nothing was written")
-    needed = {SLIDES: ["sphinx_revealjs", "latex2mathml"], SELF_STUDY: []}
+    needed = {SLIDES: ["sphinx_revealjs", "latex2mathml"], SELF_STUDY: [], SOLUTIONS: ["nbgrader", "text2qti"]}
     for name in needed.get(kind, ["nbgrader"]):
         if importlib.util.find_spec(name) is None:
             raise extras.missing(name)
     course = lessons.find()
     if seed is not None:
         course = [lessons.drawn(lesson, seed) for lesson in course]
+    whole, course = course, quizzes.with_earlier(course, seed)
     with tempfile.TemporaryDirectory() as room:
         made = Path(room) / "made"
         made.mkdir()
@@ -92,7 +93,7 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
             slides.write(course, slides.run_all(course), made)
         elif kind == SELF_STUDY:
             for lesson in course:
-                _save(lesson, study.copy(lesson, seed), made, folded=True)
+                _save(lesson, study.copy(lesson, whole, seed), made, folded=True)
             _words(course, made, alone=True)
         else:
             teacher = made if kind == SOLUTIONS else Path(room) / "teacher"
@@ -101,6 +102,9 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
                 _students(course, teacher, made)
             else:
                 _teachers(course, made, seed)
+                (made / "quizzes").mkdir()
+                (made / "quizzes" / "quizzes.gift").write_text(quizzes.gift(whole, seed), encoding="utf-8")
+                quizzes.qti(whole, made / "quizzes", seed)
         with paths.filling(folder) as part:
             shutil.copytree(made, part, dirs_exist_ok=True)
     return sorted(path.name for path in folder.iterdir())
@@ -109,7 +113,8 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
 def grade(course: list[Lesson], folder: Path) -> None:
     """A course folder of nbgrader: sources, settings, and what it generates of them (``release``, ``gradebook.db``)."""
     for lesson in course:
-        _save(lesson, lessons.students(lesson.notebook), folder / "source" / lesson.name, folded=True)
+        copy = mistakes.asked_first(lessons.students(lesson.notebook), lesson.name)
+        _save(lesson, copy, folder / "source" / lesson.name, folded=True)
         _words(course, folder / "source" / lesson.name)
     lines = [
         "from xcrepro.tools.course.feedback import PREPROCESSORS",
@@ -164,7 +169,7 @@ def _teachers(course: list[Lesson], folder: Path, seed: int | None) -> None:
     for lesson in course:
         _save(lesson, lesson.notebook, folder / "lessons")
     _words(course, folder / "lessons")
-    exam = Path(__file__).with_name(_EXAM).read_text(encoding="utf-8")
+    exam = quizzes.exam(Path(__file__).with_name(_EXAM).read_text(encoding="utf-8"), seed)
     (folder / _EXAM).write_text(_links(lessons.for_students(exam)), encoding="utf-8")
     (folder / "exam_solutions.md").write_text(_links(exam), encoding="utf-8")
     (folder / "instructor.md").write_text(instructor(course, seed), encoding="utf-8")

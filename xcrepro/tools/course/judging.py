@@ -1,10 +1,11 @@
-"""The class judges the truth: what all groups of a board predict for a few records, judged by the students themselves.
+"""A class judges the truth: what several models predict for a few records, judged by the students themselves.
 
-:func:`sheets` draws test records at random and writes a sheet per student: the record's words or title, and the labels that
-any group's model has among its best, in random order and without saying whose they are or which are recorded. Some records are
-in two sheets. :func:`judge` merges what was filled in. It says how well the judges agree, what P@k is on the judged truth
-(prediction-powered inference, :mod:`xcrepro.core.judged`), how much of what is right nobody had recorded, and whether the
-ranking on the recorded labels holds on the judged ones. No look-up can know that truth.
+:func:`sheets` draws records at random and writes a sheet per student: a record's words or title, and the labels that any
+model has among its best, in random order, without saying whose they are or which are recorded. Some records are in two
+sheets. :func:`second` shows each label that is not recorded and was called right to another student. :func:`judge` merges what
+was filled in: how well the judges agree, what each of them does to the result, P@k on the judged truth (prediction-powered
+inference, :mod:`xcrepro.core.judged`), how much of what is right nobody had recorded, and whether the ranking on the recorded
+labels holds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import csv
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,20 +22,17 @@ import pandas as pd
 
 from xcrepro.core import judged, paths, propensity
 from xcrepro.core.arguments import whole_number
-from xcrepro.core.data.dataset import Dataset
-from xcrepro.core.data.load import load
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.metrics.significance import t_reach
 from xcrepro.core.predictions import TopK
-from xcrepro.tools.course import board
 from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.grid import Cell, Grid
 
-FOLDER = "judging"
-"""Of a board: a sheet per judge, and what :func:`judge` makes of them."""
 COLUMNS = ["record", "text", "label", "heading", "verdict"]
-WRITTEN = ("judged.html", "judged.csv", "verdicts.csv")
+AGAIN = "second"
+"""The folder of second looks, beside the sheets."""
+WRITTEN = ("judged.html", "verdicts.csv", "disputes.csv")
 """What :func:`judge` writes beside the sheets."""
 _ASKED = "asked.csv"
 _SAID = {"1": 1, "yes": 1, "y": 1, "right": 1, "0": 0, "no": 0, "n": 0, "wrong": 0}
@@ -44,34 +42,51 @@ _LEAST = 3
 class Outcome(NamedTuple):
     """What a class found.
 
-    ``ranking`` has student, observed (P@k on the recorded labels), judged with low and high, rank and judged rank.
-    ``pairs`` has left, right, observed, judged, low, high and held: "yes", "no" if the judged interval is on the other
-    side, else "cannot tell", or "tie". ``agreement`` is :func:`xcrepro.core.judged.agreement`'s table. ``numbers`` are
-    counts and shares, ``said`` the sentences that the command prints.
+    ``ranking`` has model, observed (P@k on the recorded labels), judged with low and high, rank and judged rank. ``pairs`` has
+    left, right, observed, judged, low, high and held: "yes", "no" if the judged interval is on the other side, else "cannot
+    tell", or "tie". ``judges`` has a row per judge: verdicts, accepted (the share of recorded predictions that she calls
+    right), right (the same of the others), agree (with others, on ``shared`` predictions), and moves: by how much the P@k of a
+    model changes at most without the records of her sheet, in half widths of its interval. ``numbers`` are counts and shares,
+    ``said`` the sentences that the command prints.
     """
 
     ranking: pd.DataFrame
     pairs: pd.DataFrame
-    agreement: pd.DataFrame
+    judges: pd.DataFrame
     numbers: dict[str, float]
     said: list[str]
 
 
 def sheets(
-    folder: str | os.PathLike, *, records: int = 10, shared: int = 2, judges: Sequence[str] | None = None
+    folder: str | os.PathLike,
+    truth,
+    tops: Mapping[str, TopK],
+    judges: Sequence[str],
+    *,
+    texts: Sequence[str],
+    label_names: Sequence[str] | None = None,
+    records: int = 10,
+    shared: int = 2,
+    k: int = 5,
+    seed: int = 0,
 ) -> pd.DataFrame:
-    """Write a sheet for each judge into ``DIR/judging``.
+    """Write a sheet for each judge into a new folder.
 
     Parameters
     ----------
     folder : path
-        A board that students have handed in to. What is new there is taken in first.
-    records : int
-        Records per sheet, 1 or more.
-    shared : int
-        How many of them another judge has as well, from 0 to one less than ``records``; 0 for a single judge.
-    judges : sequence of str, optional
-        Their names, which are those of the sheets; by default all who have a folder in ``submissions``.
+    truth, tops
+        The recorded labels, and the predictions of each model.
+    judges : sequence of str
+        Their names, which are those of the sheets.
+    texts : sequence of str
+        What to read of each record.
+    label_names : sequence of str, optional
+    records, shared : int
+        Records per sheet, and how many of them another judge has as well, from 0 to one less.
+    k : int
+        Predictions of each model and record that are judged.
+    seed : int
 
     Returns
     -------
@@ -81,74 +96,110 @@ def sheets(
     Raises
     ------
     ArgumentError
-        Where sheets are there already (they may hold verdicts), nobody has a sound submission, records cannot be read by a
-        person, or there are too few of them.
+        Where the folder has files (they may hold verdicts), nobody can read the records, or there are too few of them.
     """
-    folder = Path(folder)
-    settings, state = board.submitted(folder)
-    if (folder / FOLDER).exists():
-        raise ArgumentError(
-            "DIR", f"must have no folder {FOLDER} yet", folder / FOLDER, "it may hold verdicts: move it away"
-        )
-    names = board.students(folder) if judges is None else [*judges]
+    folder, names, n = Path(folder), [*judges], truth.shape[0]
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArgumentError("--out", "must be a new or an empty folder", folder, "it may hold verdicts: take another")
+    known = {name.removesuffix(".csv") for name in (*WRITTEN, _ASKED)}
     if not names or len({*names}) != len(names) or any(not name or Path(name).name != name for name in names):
         raise ArgumentError("judges", "must be names of files, one or more, each once", names)
-    if taken := {f"{name}.csv" for name in names} & {*WRITTEN}:
-        raise ArgumentError("judges", f"must not be names of what is written later, {', '.join(WRITTEN)}", min(taken))
-    if not state.tops:
-        raise ArgumentError("DIR", "must have a sound submission in time: its predictions are what is judged", folder)
+    if taken := {*names} & {*known, AGAIN}:
+        raise ArgumentError("judges", f"must not be names of what else is written, {', '.join(WRITTEN)}", min(taken))
+    if len(texts) != n:
+        do = "give the records' words or titles (--texts), a line for each"
+        raise ArgumentError(
+            "texts", f"must be one for each of the {n} records, else nobody can judge one", len(texts), do
+        )
     whole_number("records", records, 1)
-    shared = (
-        0 if len(names) == 1 else whole_number("shared", shared, 0, records - 1, "each sheet needs records of its own")
-    )
-    own, n = records - shared, state.observed.shape[0]
+    few = "each sheet needs records of its own"
+    shared = 0 if len(names) == 1 else whole_number("shared", shared, 0, records - 1, few)
+    own = records - shared
     if own * len(names) > n:
         do = f"take at most {n // len(names) + shared} records for each of {len(names)} judges"
         raise ArgumentError("records", f"must fit into the {n} test records", records, do)
-    ds = load("board", folder / "public", check=False)
-    random = np.random.default_rng([settings["seed"], 3])
-    drawn = random.permutation(n)[: own * len(names)].reshape(len(names), own)
-    k, asked = board.deepest(settings["metrics"]), []
+    drawn = judged.sample(n, own * len(names), seed).reshape(len(names), own)
+    random, asked = np.random.default_rng([seed, 3]), []
     for at, name in enumerate(names):
-        rows = random.permutation(np.concatenate([drawn[at], drawn[(at + 1) % len(names)][:shared]]))
-        asked += [
-            (name, int(row), int(label)) for row in rows for label in random.permutation(_pool(state.tops, row, k))
-        ]
+        for row in random.permutation(np.concatenate([drawn[at], drawn[(at + 1) % len(names)][:shared]])):
+            pool = np.unique(np.concatenate([top.ids[row, :k] for top in tops.values()]))
+            pool = pool[pool >= 0] if (pool >= 0).any() else np.array([judged.DRAWN])
+            asked += [(name, int(row), int(label)) for label in random.permutation(pool)]
     table = pd.DataFrame(asked, columns=["judge", "record", "label"])
-    shown = _readable(table.assign(verdict=""), ds, folder)
-    with paths.filling(folder / FOLDER) as part:
-        for name, sheet in shown.groupby("judge", sort=False):
-            (part / f"{name}.csv").write_bytes(_csv(sheet[COLUMNS]))
-        (part / "README.md").write_text(_readme(), encoding="utf-8")
-    with paths.atomic_path(folder / "hidden" / _ASKED) as part:
-        table.to_csv(part, index=False, lineterminator="\n")
-    found = (
-        table.groupby("judge", sort=False)
-        .agg(records=("record", "nunique"), predictions=("label", "size"))
-        .reset_index()
-    )
-    return found.assign(sheet=[str(folder / FOLDER / f"{name}.csv") for name in found["judge"]])
+    with paths.filling(folder) as part:
+        _write_sheets(part, table, texts, label_names)
+        (part / "README.md").write_text(_README, encoding="utf-8")
+    each = table.groupby("judge", sort=False)
+    found = each.agg(records=("record", "nunique"), predictions=("label", "size")).reset_index()
+    return found.assign(sheet=[str(folder / f"{name}.csv") for name in found["judge"]])
 
 
-def judge(folder: str | os.PathLike, *, interval: float = 0.95) -> Outcome:
-    """Merge the sheets that were filled in, and rank the groups by the judged truth.
+def second(
+    folder: str | os.PathLike, truth, *, texts: Sequence[str], label_names: Sequence[str] | None = None, seed: int = 0
+) -> pd.DataFrame:
+    """Write ``DIR/second``: each label that is not recorded and that one judge called right, for another judge to look at.
 
-    A record counts if every prediction on it has a verdict: 1 or yes, 0 or no. Where two judges differ, it is no. A recorded
-    label counts as right whatever a judge says; how often judges agree with the record is said. A sheet that is blank or not
-    there has no verdicts, and its judge is named; so is every file in the folder that was not read. Of a sheet only record,
-    label and verdict are read, so commas, semicolons or tabs may separate, and letters may be in any encoding that has ASCII.
-    Writes ``judged.html``, ``judged.csv`` and ``verdicts.csv``, with texts and judges' names, into ``DIR/judging``.
+    Few predictions are right without being recorded. So a small share of wrong verdicts makes many of them, and a second look
+    at these alone takes most of it away. Who has judged the record does not get it again. Raises as :func:`sheets` does, and
+    where there is nothing to look at or only one judge.
+    """
+    folder = Path(folder)
+    asked, given = _given(folder)
+    if (folder / AGAIN).exists():
+        raise ArgumentError(
+            "DIR", f"must have no folder {AGAIN} yet", folder / AGAIN, "it may hold verdicts: move it away"
+        )
+    each = given.groupby(["record", "label"])["verdict"].agg(["sum", "size"]).reset_index()
+    each = each[(each["sum"] == 1) & (each["size"] == 1)]
+    if len(each):
+        each = each[np.asarray(truth[each["record"], each["label"]]).ravel() == 0]
+    judges = [*dict.fromkeys(given["judge"])]
+    if len(judges) < 2 or each.empty:
+        got = f"{len(judges)} judges with verdicts, {len(each)} such predictions"
+        raise ArgumentError("DIR", "must have predictions that one of several judges called right", got)
+    random, load, lines = np.random.default_rng([seed, 4]), dict.fromkeys(judges, 0), []
+    saw = set(zip(asked["judge"], asked["record"], strict=True))
+    for record, label in random.permutation(each[["record", "label"]].to_numpy(np.int64)).tolist():
+        free = [name for name in random.permutation(judges).tolist() if (name, record) not in saw]
+        if free:
+            name = min(free, key=load.__getitem__)
+            load[name] += 1
+            lines.append((name, record, label))
+    table = pd.DataFrame(lines, columns=["judge", "record", "label"])
+    table = table.sort_values("judge", key=lambda names: names.map(judges.index), kind="stable")
+    with paths.filling(folder / AGAIN) as part:
+        _write_sheets(part, table, texts, label_names)
+    found = table.groupby("judge", sort=False).agg(predictions=("label", "size")).reset_index()
+    return found.assign(sheet=[str(folder / AGAIN / f"{name}.csv") for name in found["judge"]])
+
+
+def judge(
+    folder: str | os.PathLike,
+    truth,
+    tops: Mapping[str, TopK],
+    *,
+    texts: Sequence[str] = (),
+    label_names: Sequence[str] | None = None,
+    train=None,
+    k: int = 5,
+    interval: float = 0.95,
+) -> Outcome:
+    """Merge the sheets that were filled in, second looks included, and rank the models by the judged truth.
+
+    A record counts if every prediction on it has a verdict: 1 or yes, 0 or no. The majority of its judges decides, and where
+    they are split, it is no. A recorded label counts as right whatever a judge says; how often judges agree with the record is
+    said. A sheet that is blank or not there has no verdicts, and its judge is named; so is every file in the folder that was
+    not read. Of a sheet only record, label and verdict are read, so commas, semicolons or tabs may separate, and letters may be
+    in any encoding that has ASCII. Writes :data:`WRITTEN` into the folder; ``disputes.csv`` has numbers in place of judges.
 
     Parameters
     ----------
-    folder : path
-        A board with :func:`sheets`.
+    folder, truth, tops, texts, label_names, k
+        As for :func:`sheets`.
+    train : csr_matrix, optional
+        Training labels; with them the share that equation 1 of jain16 takes for missing is said.
     interval : float
         Level of the intervals, for the draw of the records. They say nothing about wrong verdicts.
-
-    Returns
-    -------
-    Outcome
 
     Raises
     ------
@@ -157,107 +208,104 @@ def judge(folder: str | os.PathLike, *, interval: float = 0.95) -> Outcome:
         asked, by its file and line; with fewer than three judged records.
     """
     folder = Path(folder)
-    settings, state = board.submitted(folder)
-    asked = _asked(folder)
-    found = [
-        line
-        for name, part in asked.groupby("judge", sort=False)
-        for line in _read(folder / FOLDER / f"{name}.csv", name, part)
-    ]
-    # Also without a line the ids are whole numbers: they are places in lists.
-    given = pd.DataFrame(found, columns=["record", "label", "verdict", "judge"])
-    given = given.astype({"record": np.int64, "label": np.int64, "verdict": np.int64})
+    asked, given = _given(folder)
     rows, unread = _complete(asked, given), _unread(folder, asked)
     if len(rows) < _LEAST:
         do = f"a record counts when all its predictions have a verdict; {given['record'].nunique()} have some"
-        do += f". {unread}" * bool(unread)
-        raise ArgumentError("DIR", f"must have {_LEAST} judged records or more", f"{len(rows)}", do)
-    given = given[given["record"].isin(rows)].reset_index(drop=True)
-    given["recorded"] = np.asarray(state.observed[given["record"], given["label"]]).ravel() > 0
-    said = given.rename(columns={"record": "row"})[["row", "label", "verdict", "judge"]]
-    open_ = said[~given["recorded"]]
-    metric = board.deepest(settings["metrics"][:1])
-    known = {*zip(open_["row"], open_["label"], strict=True)}
-    tops = {name: top for name, top in state.tops.items() if _covered(top, state.observed, rows, metric, known)}
-    if not tops:
         raise ArgumentError(
-            "DIR", "must have a submission whose predictions were judged", folder, "all are newer than the sheets"
+            "DIR", f"must have {_LEAST} judged records or more", len(rows), do + f". {unread}" * bool(unread)
         )
-    how = {"ks": [metric], "metrics": ["P"], "rows": rows}
+    agreed = judged.agreement(_table(given[given["record"].isin(rows)]))
+    again = _given(folder / AGAIN) if (folder / AGAIN).exists() else None
+    given = given if again is None else pd.concat([given, again[1]], ignore_index=True)
+    given = given[given["record"].isin(rows)].reset_index(drop=True)
+    given["recorded"] = np.asarray(truth[given["record"], given["label"]]).ravel() > 0
+    open_ = _table(given[~given["recorded"]])
+    known = {*zip(open_["row"], open_["label"], strict=True)}
+    judged_tops = {name: top for name, top in tops.items() if _covered(top, truth, rows, k, known)}
+    if not judged_tops:
+        do = "give the predictions that the sheets were made of, and the same -k"
+        raise ArgumentError("predictions", "must be those that were judged", [*tops], do)
+    how = {"ks": [k], "metrics": ["P"], "interval": interval}
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", judged.JudgedWarning)
-        values = judged.estimate(state.observed, tops, open_, interval=interval, **how)
-    ranking = values[["model", "observed", "value", "low", "high"]].set_axis(
-        ["student", "observed", "judged", "low", "high"], axis=1
-    )
-    ranking = ranking.sort_values("observed", ascending=False, kind="stable").reset_index(drop=True)
-    for name, column in (("rank", "observed"), ("judged rank", "judged")):
-        ranking[name] = ranking[column].rank(ascending=False, method="min").astype(int)
+        values = judged.estimate(truth, judged_tops, open_, rows=rows, **how)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", judged.JudgedWarning)  # said once
-        pairs = _pairs(state.observed, tops, ranking, open_, interval, how)
-    numbers = _numbers(given, state, rows, interval)
-    agreed = judged.agreement(said)
-    late = sorted({*state.tops} - {*tops})
-    sentences = _sentences(numbers, agreed, asked, pairs, late, metric, interval)
+        ranking = _ranking(values)
+        pairs = _pairs(truth, judged_tops, ranking, open_, {**how, "rows": rows})
+        judges = _judges(
+            asked, given, rows, values, lambda rows, said: judged.estimate(truth, judged_tops, said, rows=rows, **how)
+        )
+    numbers = _numbers(given, truth, train, rows, interval)
+    said = _sentences(numbers, agreed, judges, asked, pairs, k, interval)
     if silent := [name for name in asked["judge"].unique() if name not in {*given["judge"]}]:
-        sentences.insert(1, f"No record is judged by: {', '.join(silent)}.")
-    sentences += [unread] * bool(unread)
-    sentences += [f"Warning: {text}" for text in dict.fromkeys(str(one.message) for one in doubts)]
-    outcome = Outcome(ranking, pairs, agreed, numbers, sentences)
-    whole = _readable(given, load("board", folder / "public", check=False), folder)[[*COLUMNS, "judge", "recorded"]]
-    page = html.page("Judged by the class", _body(outcome, metric))
-    contents = (page.encode(), _csv(ranking, "%.6g"), _csv(whole))
-    paths.write_together({folder / FOLDER / name: what for name, what in zip(WRITTEN, contents, strict=True)})
+        said.insert(1, f"No record is judged by: {', '.join(silent)}.")
+    if late := sorted({*tops} - {*judged_tops}):
+        said.append(f"Not judged, because not all of its predictions were in the sheets: {', '.join(late)}.")
+    if again is None:
+        said.append(
+            "No prediction was looked at twice: `xcrepro judge second` writes sheets for that. Few wrong verdicts make P@k "
+            "much too large."
+        )
+    elif left := len(again[0]) - len(again[1]):
+        said.append(f"{left} of {len(again[0])} second looks have no verdict yet; there the first one counts.")
+    said += [unread] * bool(unread) + [
+        f"Warning: {text}." for text in dict.fromkeys(str(one.message).rstrip(".") for one in doubts)
+    ]
+    outcome = Outcome(ranking, pairs, judges, numbers, said)
+    whole = _readable(given, texts, label_names)[[*COLUMNS, "judge", "recorded"]]
+    contents = html.page("Judged by the class", _body(outcome, k)).encode(), _csv(whole), _csv(_disputes(whole))
+    paths.write_together({folder / name: what for name, what in zip(WRITTEN, contents, strict=True)})
     return outcome
 
 
-def _csv(table: pd.DataFrame, digits: str | None = None) -> bytes:
+# ---------------------------------------------------------------------- sheets
+
+
+def _csv(table: pd.DataFrame) -> bytes:
     """CSV with a byte-order mark, without which Excel shows letters such as ö wrongly."""
-    return without_formulas(table).to_csv(index=False, float_format=digits, lineterminator="\n").encode("utf-8-sig")
+    return without_formulas(table).to_csv(index=False, lineterminator="\n").encode("utf-8-sig")
 
 
-def _readable(table: pd.DataFrame, ds: Dataset, folder: Path) -> pd.DataFrame:
+def _write_sheets(folder: Path, asked: pd.DataFrame, texts, label_names) -> None:
+    """A sheet for each judge, and what was asked."""
+    shown = _readable(asked[asked["label"] != judged.DRAWN].assign(verdict=""), texts, label_names)
+    for name, sheet in shown.groupby("judge", sort=False):
+        (folder / f"{name}.csv").write_bytes(_csv(sheet[COLUMNS]))
+    asked.to_csv(folder / _ASKED, index=False, lineterminator="\n")
+
+
+def _readable(table: pd.DataFrame, texts: Sequence[str], names: Sequence[str] | None) -> pd.DataFrame:
     """The table with what a person reads of each record and label."""
-    texts, names = _texts(ds, folder), ds.label_names
     headings = [names[label] if names else f"label {label}" for label in table["label"]]
-    return table.assign(text=[texts[row] for row in table["record"]], heading=headings)
+    return table.assign(text=[texts[row] if len(texts) else "" for row in table["record"]], heading=headings)
 
 
-def _texts(ds: Dataset, folder: Path) -> Sequence[str]:
-    """What a person reads of each test record: its title, or the words that say most of it."""
-    titles = folder / "public" / board.TEXTS
-    if titles.exists():
-        return titles.read_text(encoding="utf-8").splitlines()
-    texts = judged.texts_of(ds)
-    if not len(texts):
-        rule = "must have words or titles, else nobody can judge a record"
-        raise ArgumentError("DIR", rule, folder, "make the board of tib or gutenberg, or of --data with words")
-    return texts
-
-
-def _pool(tops: dict[str, TopK], row: int, k: int) -> np.ndarray:
-    """The labels that any group has among its first k for a record."""
-    ids = np.unique(np.concatenate([top.ids[row, :k] for top in tops.values()]))
-    return ids[ids >= 0]
-
-
-def _asked(folder: Path) -> pd.DataFrame:
+def _given(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What was asked (judge, record, label), and what was answered (record, label, verdict, judge)."""
     try:
-        table = pd.read_csv(folder / "hidden" / _ASKED, dtype={"judge": str}, keep_default_na=False)
+        asked = pd.read_csv(folder / _ASKED, dtype={"judge": str}, keep_default_na=False)
     except FileNotFoundError:
-        raise DataMissing(f"{folder} has no sheets: `xcrepro course-board sheets {folder}` writes them") from None
-    return table.astype({"record": np.int64, "label": np.int64})
+        raise DataMissing(f"{folder} has no sheets: `xcrepro judge sheets` writes them") from None
+    asked = asked.astype({"record": np.int64, "label": np.int64})
+    by_judge = asked[asked["label"] != judged.DRAWN].groupby("judge", sort=False)
+    found = [line for name, part in by_judge for line in _read(folder / f"{name}.csv", name, part)]
+    given = pd.DataFrame(found, columns=["record", "label", "verdict", "judge"])
+    # Also without a line the ids are whole numbers: they are places in lists.
+    return asked, given.astype({"record": np.int64, "label": np.int64, "verdict": np.int64})
 
 
 def _unread(folder: Path, asked: pd.DataFrame) -> str:
     """Which files beside the sheets were not read, as a sentence; empty if there is none."""
-    known = {f"{name}.csv" for name in asked["judge"]} | {"README.md", *WRITTEN}
+    known = {f"{name}.csv" for name in asked["judge"]} | {"README.md", AGAIN, _ASKED, *WRITTEN}
     # Names that begin so are those of the system and of spreadsheets that have a sheet open.
-    there = (path.name for path in (folder / FOLDER).glob("*") if not path.name.startswith((".", "~$")))
-    names = ", ".join(sorted({*there} - known))
+    there = [path for path in folder.glob("*") if path.name not in known] + [
+        path for path in folder.glob(f"{AGAIN}/*") if path.name not in known
+    ]
+    names = sorted(str(path.relative_to(folder)) for path in there if not path.name.startswith((".", "~$")))
     do = "Save each sheet as CSV, under the name that it had."
-    return f"Not read, because no sheet has this name: {names}. {do}" if names else ""
+    return f"Not read, because no sheet has this name: {', '.join(names)}. {do}" if names else ""
 
 
 def _read(path: Path, name: str, asked: pd.DataFrame) -> list[tuple[int, int, int, str]]:
@@ -277,9 +325,7 @@ def _read(path: Path, name: str, asked: pd.DataFrame) -> list[tuple[int, int, in
         text = row["verdict"].strip().casefold()
         pair = tuple(int(row[of]) if row[of].strip().isdecimal() else -1 for of in ("record", "label"))
         if pair not in wanted or pair in seen:
-            expected = (
-                "a line of the sheet, once" if pair in wanted else "a record and label that this judge was asked about"
-            )
+            expected = "a line of the sheet, once" if pair in wanted else "what this judge was asked about"
             raise DataError(path, f"record {row['record']!r}, label {row['label']!r}", expected, line=line)
         seen.add(pair)
         if text and text not in _SAID:
@@ -289,49 +335,92 @@ def _read(path: Path, name: str, asked: pd.DataFrame) -> list[tuple[int, int, in
     return found
 
 
+# ---------------------------------------------------------------------- what they say
+
+
 def _complete(asked: pd.DataFrame, given: pd.DataFrame) -> np.ndarray:
     """The records of which every prediction has a verdict, rising."""
     known = {*zip(given["record"], given["label"], strict=True)}
-    whole = [pair in known for pair in zip(asked["record"], asked["label"], strict=True)]
+    whole = [label == judged.DRAWN or (record, label) in known for _, record, label in asked.itertuples(index=False)]
     by_record = pd.Series(whole, index=asked["record"]).groupby(level=0).all()
     return by_record.index[by_record].to_numpy(np.int64)
 
 
-def _covered(top: TopK, observed, rows: np.ndarray, k: int, known: set) -> bool:
-    """Whether each of a group's first k on the judged records is recorded or has a verdict: not if it is newer."""
+def _table(given: pd.DataFrame) -> pd.DataFrame:
+    return given.rename(columns={"record": "row"})[["row", "label", "verdict", "judge"]]
+
+
+def _covered(top: TopK, truth, rows: np.ndarray, k: int, known: set) -> bool:
+    """Whether each of a model's first k on the judged records is recorded or has a verdict: not if it is newer."""
     ids = top.ids[rows, :k]
     at, label = np.repeat(rows, ids.shape[1])[ids.ravel() >= 0], ids.ravel()[ids.ravel() >= 0]
-    new = np.asarray(observed[at, label]).ravel() == 0
+    new = np.asarray(truth[at, label]).ravel() == 0
     return all(pair in known for pair in zip(at[new].tolist(), label[new].tolist(), strict=True))
 
 
-def _pairs(observed, tops: dict, ranking: pd.DataFrame, said: pd.DataFrame, interval: float, how: dict) -> pd.DataFrame:
-    """Every pair of groups, left the one that is ahead on the recorded labels."""
+def _ranking(values: pd.DataFrame) -> pd.DataFrame:
+    ranking = values[["model", "observed", "value", "low", "high"]].rename(columns={"value": "judged"})
+    ranking = ranking.sort_values("observed", ascending=False, kind="stable").reset_index(drop=True)
+    for name, column in (("rank", "observed"), ("judged rank", "judged")):
+        ranking[name] = ranking[column].rank(ascending=False, method="min").astype(int)
+    return ranking
+
+
+def _pairs(truth, tops: Mapping[str, TopK], ranking: pd.DataFrame, said: pd.DataFrame, how: dict) -> pd.DataFrame:
+    """Every pair of models, left the one that is ahead on the recorded labels."""
     columns = ["left", "right", "observed", "judged", "low", "high", "held"]
     if len(tops) < 2:
         return pd.DataFrame(columns=columns)
-    in_order = {name: tops[name] for name in ranking["student"]}
-    found = judged.compare(observed, in_order, said, interval=interval, **how)
+    found = judged.compare(truth, {name: tops[name] for name in ranking["model"]}, said, **how)
     pairs = found[["left", "right", "observed", "value", "low", "high"]].set_axis(columns[:-1], axis=1)
     held = np.where(pairs["low"] > 0, "yes", np.where(pairs["high"] < 0, "no", "cannot tell"))
     return pairs.assign(held=np.where(pairs["observed"] == 0, "tie", held))
 
 
-def _numbers(given: pd.DataFrame, state, rows: np.ndarray, interval: float) -> dict[str, float]:
+def _judges(
+    asked: pd.DataFrame, given: pd.DataFrame, whole_rows: np.ndarray, values: pd.DataFrame, estimate
+) -> pd.DataFrame:
+    """A row per judge; see :class:`Outcome`. ``estimate(rows, verdicts)`` is that of the whole class, from fewer rows: the
+    records of a sheet are a random choice, so those of the others are one, too."""
+    both = judged.agreement(_table(given))
+    whole, reach = values["value"].to_numpy(), ((values["high"] - values["low"]) / 2).to_numpy()
+    found = []
+    for name, part in given.groupby("judge", sort=False):
+        rest = given[~given["record"].isin(asked["record"][asked["judge"] == name])]
+        rows, moves = np.setdiff1d(whole_rows, asked["record"][asked["judge"] == name]), np.nan
+        if len(rows) >= _LEAST:
+            without = estimate(rows, _table(rest[~rest["recorded"]]))["value"].to_numpy()
+            moves = float((np.abs(without - whole) / np.maximum(reach, 1e-12)).max())
+        own = both[(both["judge"] == name) | (both["other"] == name)]
+        shared = int(own["pairs"].sum())
+        by_kind = [part["verdict"][part["recorded"] == kind].mean() for kind in (True, False)]
+        agree = (own["agree"] * own["pairs"]).sum() / shared if shared else np.nan
+        found.append((name, len(part), *by_kind, agree, shared, moves))
+    columns = ["judge", "verdicts", "accepted", "right", "agree", "shared", "moves"]
+    return pd.DataFrame(found, columns=columns).sort_values("moves", ascending=False, kind="stable", ignore_index=True)
+
+
+def _disputes(whole: pd.DataFrame) -> pd.DataFrame:
+    """The predictions on which judges differ, to talk about; judges are numbers, the same ones in the whole sheet."""
+    differ = whole.groupby(["record", "label"])["verdict"].transform("nunique") > 1
+    names = np.random.default_rng(len(whole)).permutation(np.unique(whole["judge"].astype(str)))
+    number = {name: f"judge {at + 1}" for at, name in enumerate(names.tolist())}
+    return whole[differ].assign(judge=whole["judge"].map(number)).sort_values(["record", "label", "judge"])
+
+
+def _numbers(given: pd.DataFrame, truth, train, rows: np.ndarray, interval: float) -> dict[str, float]:
     """Shares: recorded predictions that judges accept, others that are right, and what is missing at least, with its ends."""
     each = given.groupby(["record", "label"]).agg(yes=("verdict", "mean"), recorded=("recorded", "first")).reset_index()
     each["right"] = each["yes"] > 0.5
     others, recorded = each[~each["recorded"]], each[each["recorded"]]
     new = others.groupby("record")["right"].sum().reindex(rows, fill_value=0).to_numpy(float)
-    there = np.diff(state.observed.indptr)[rows].astype(float)
+    there = np.diff(truth.indptr)[rows].astype(float)
     share = new.sum() / max((new + there).sum(), 1)
-    n, left = len(rows), 1 - len(rows) / state.observed.shape[0]
+    n, left = len(rows), 1 - len(rows) / truth.shape[0]
     spread = new - share * (new + there)
     error = np.sqrt(left * n / (n - 1) * (spread**2).sum()) / max((new + there).sum(), 1)
     reach = t_reach(interval, n - 1) * error
-    counts = np.asarray(state.train.sum(axis=0)).ravel()
-    weights = propensity.inverse(counts, state.train.shape[0])
-    return {
+    numbers = {
         "records": n,
         "judges": given["judge"].nunique(),
         "predictions": len(each),
@@ -341,11 +430,15 @@ def _numbers(given: pd.DataFrame, state, rows: np.ndarray, interval: float) -> d
         "missing at least": share,
         "missing low": max(share - reach, 0.0),
         "missing high": min(share + reach, 1.0),
-        "missing by equation 1": 1 - state.observed.nnz / weights[state.observed.indices].sum(),
+        "missing by equation 1": np.nan,
     }
+    if train is not None:
+        weights = propensity.inverse(train.getnnz(axis=0), train.shape[0])
+        numbers["missing by equation 1"] = 1 - truth.nnz / weights[truth.indices].sum()
+    return numbers
 
 
-def _sentences(numbers, agreed, asked, pairs, late, k: int, interval: float) -> list[str]:
+def _sentences(numbers, agreed: pd.DataFrame, judges: pd.DataFrame, asked, pairs, k: int, interval: float) -> list[str]:
     """What was found, in words."""
     level = f"{100 * interval:g} %"
     said = [
@@ -360,64 +453,79 @@ def _sentences(numbers, agreed, asked, pairs, late, k: int, interval: float) -> 
         if 0.5 <= share < 1:  # as in judged.agreement, over all pairs of judges
             wrong = 100 * (1 - np.sqrt(2 * share - 1)) / 2
             said[-1] += (
-                f" If all err equally often, {wrong:.1f} % of the verdicts are wrong, and a small P@{k} may be too large by as "
-                "many points. The intervals do not include that."
+                f" If all err equally often, {wrong:.1f} % of the verdicts are wrong. The intervals do not include that."
             )
+    for one in judges[judges["moves"] > 1].itertuples():
+        said.append(
+            f"Look at the sheet of {one.judge} before you believe a number: without it, P@{k} of a model moves by "
+            f"{one.moves:.1f} times the half width of its interval."
+        )
     if not np.isnan(numbers["recorded accepted"]):
         said.append(f"Of the predictions that are recorded, judges accept {100 * numbers['recorded accepted']:.0f} %.")
     said.append(
         f"{numbers['unrecorded right']} of the {numbers['unrecorded']} unrecorded predictions are right after all. So at least "
         f"{100 * numbers['missing at least']:.0f} % of what is right for a record was missing ({level} interval "
-        f"{100 * numbers['missing low']:.0f} to {100 * numbers['missing high']:.0f} %): labels that no group predicted are not "
-        f"counted. Equation 1 of Jain et al. (2016) says {100 * numbers['missing by equation 1']:.0f} %."
+        f"{100 * numbers['missing low']:.0f} to {100 * numbers['missing high']:.0f} %): labels that no model predicted are not "
+        "counted."
     )
+    if not np.isnan(numbers["missing by equation 1"]):
+        said[-1] += f" Equation 1 of Jain et al. (2016) says {100 * numbers['missing by equation 1']:.0f} %."
     if len(pairs):
         counted = pairs["held"].value_counts()
         said.append(
-            f"Pairs of groups: {len(pairs)}. Their order by P@{k} on the recorded labels holds on the judged ones for "
+            f"Pairs of models: {len(pairs)}. Their order by P@{k} on the recorded labels holds on the judged ones for "
             f"{counted.get('yes', 0)}, turns for {counted.get('no', 0)}, and cannot be told for "
             f"{counted.get('cannot tell', 0)}; {counted.get('tie', 0)} tie on the recorded labels."
         )
-    if late:
-        said.append(f"Not judged, because handed in after the sheets were written: {', '.join(late)}.")
     return said
 
 
 def _body(outcome: Outcome, k: int) -> str:
+    def percent(value: float, sign: str = "", low: float | None = None, high: float | None = None) -> Cell:
+        small = "" if low is None else f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
+        return Cell("" if np.isnan(value) else f"{100 * value:{sign}.1f}", small, value)
+
+    ranking = [
+        [
+            Cell(row.model),
+            Cell(str(row.rank)),
+            percent(row.observed),
+            Cell(str(row[-1])),
+            percent(row.judged, "", row.low, row.high),
+        ]
+        for row in outcome.ranking.itertuples()
+    ]
+    pairs = [
+        [
+            Cell(row.left),
+            Cell(row.right),
+            percent(row.observed, "+"),
+            percent(row.judged, "+", row.low, row.high),
+            Cell(row.held),
+        ]
+        for row in outcome.pairs.itertuples()
+    ]
+    judges = [
+        [Cell(row.judge), Cell(str(row.verdicts)), *map(percent, (row.accepted, row.right, row.agree)), Cell(str(row.shared)),
+         Cell("" if np.isnan(row.moves) else f"{row.moves:.1f}", "", row.moves, bold=row.moves > 1)]
+        for row in outcome.judges.itertuples()
+    ]  # fmt: skip
+    columns = ["model", "rank", f"P@{k}, recorded labels", "rank, judged", f"P@{k}, judged"]
+    grids = [
+        ("judged", "One row per model. Percent.", columns, ranking),
+        ("pairs", f"P@{k} of left minus right, in points", ["left", "right", "recorded labels", "judged", "same order"], pairs),
+        ("judges", "One row per judge. Percent of the recorded predictions that she calls right, of the others, and of the "
+         "verdicts on which another judge agrees. The last column says by how many half widths of its interval the P@k of a "
+         "model moves without the records of her sheet; look at it if that is more than 1.",
+         ["judge", "verdicts", "recorded, right", "others, right", "agrees", "of", "moves"], judges),
+    ]  # fmt: skip
     parts = ['<main class="xcrepro-report"><h1>Judged by the class</h1>']
     parts += [f"<p>{html.escape(text)}</p>" for text in outcome.said]
-    rows = [
-        [
-            Cell(row["student"]),
-            Cell(str(row["rank"]), number=row["rank"]),
-            Cell(f"{100 * row['observed']:.1f}", number=row["observed"]),
-            Cell(str(row["judged rank"]), number=row["judged rank"]),
-            Cell(f"{100 * row['judged']:.1f}", f"{100 * row['low']:.1f} to {100 * row['high']:.1f}", row["judged"]),
-        ]
-        for row in outcome.ranking.to_dict("records")
-    ]
-    columns = ["student", "rank", f"P@{k}, recorded labels", "rank, judged", f"P@{k}, judged"]
-    parts.append(Grid("judged", "One row per group. Percent.", columns, rows).html())
-    if len(outcome.pairs):
-        rows = [
-            [
-                Cell(row["left"]),
-                Cell(row["right"]),
-                Cell(f"{100 * row['observed']:+.1f}", number=row["observed"]),
-                Cell(
-                    f"{100 * row['judged']:+.1f}", f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}", row["judged"]
-                ),
-                Cell(row["held"]),
-            ]
-            for row in outcome.pairs.to_dict("records")
-        ]
-        columns = ["left", "right", "recorded labels", "judged", "same order"]
-        parts.append(Grid("pairs", f"P@{k} of left minus right, in points", columns, rows).html())
+    parts += [Grid(name, caption, columns, rows).html() for name, caption, columns, rows in grids if rows]
     return "\n".join([*parts, "</main>"])
 
 
-def _readme() -> str:
-    return """# The class judges
+_README = """# The class judges
 
 Each sheet is for one student. Read the text of a record, then write under *verdict* for every heading: 1 if you would look
 for this record under it, 0 if not. Do not ask whether it is the best heading, and do not look the record up. A record counts

@@ -13,26 +13,18 @@ import ast
 import json
 import os
 import textwrap
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 
 from xcrepro.core import paths
 from xcrepro.core.arguments import one_of
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.repro.engine import manifest, notebooks
-from xcrepro.tools.course import lessons
+from xcrepro.tools.course import lessons, mistakes, quizzes
 
 PROGRESS = "progress.json"
 HINTS, SOLUTION = 2, 5
 """So often a program is tried before there are hints to it, and before its solution is shown."""
-
-
-@cache
-def texts() -> dict:
-    """Hints, choices of the quizzes, and model answers: lesson -> what ``study.toml`` has of it."""
-    return tomllib.loads(Path(__file__).with_name("study.toml").read_text(encoding="utf-8"))
 
 
 class Study:
@@ -51,7 +43,8 @@ class Study:
     def __init__(self, name: str, seed: int | None = None, folder: str | os.PathLike = "."):
         lesson = lessons.read(paths.committed(f"notebooks/{manifest.LESSONS}/{name}.ipynb"))
         self.lesson = lesson if seed is None else lessons.drawn(lesson, seed)
-        self.texts = texts()[name]
+        self.texts = quizzes.texts()[name]
+        self.asked = quizzes.questions(lessons.find(), seed)[name]
         self.path = Path(folder) / PROGRESS
         self._cells = {
             cell["metadata"]["nbgrader"]["grade_id"]: notebooks.text(cell["source"])
@@ -59,9 +52,11 @@ class Study:
             if "nbgrader" in cell["metadata"]
         }
 
-    def tried(self, exercise: str) -> None:
-        """Count a try of an exercise: a check calls it first, because nothing after an assert that fails is run."""
+    def tried(self, exercise: str, names: Mapping) -> None:
+        """Count a try of an exercise, and name a known mistake of the program in ``names``: a check calls it first, because
+        nothing after an assert that fails is run."""
         self._note(self._program(exercise), tries=self._noted(exercise).get("tries", 0) + 1)
+        mistakes.look(self.lesson.name, exercise, names)
 
     def more(self, exercise: str, names: Mapping) -> None:
         """Run the hidden cases of an exercise on the programs in ``names``: how many hold, and the messages of the others."""
@@ -102,10 +97,9 @@ class Study:
 
     def quiz(self, number: int, choice: str = "") -> None:
         """The choices of a question, or whether this choice is right, and why."""
-        questions = self.texts["quiz"]
-        if isinstance(number, bool) or number not in range(1, len(questions) + 1):
-            raise ArgumentError("number", f"must be a question of the quiz, 1 to {len(questions)}", number)
-        choices = questions[number - 1]["choices"]
+        if isinstance(number, bool) or number not in range(1, len(self.asked) + 1):
+            raise ArgumentError("number", f"must be a question of the quiz, 1 to {len(self.asked)}", number)
+        choices = self.asked[number - 1].choices
         if not choice:
             print("\n".join(f"({letter}) {one['says']}" for letter, one in zip("abcdef", choices, strict=False)))
             return
@@ -170,7 +164,7 @@ def _cases(hidden: str) -> Iterator[ast.Module]:
         yield ast.Module(body, [])
 
 
-def copy(lesson: lessons.Lesson, seed: int | None = None) -> dict:
+def copy(lesson: lessons.Lesson, course: list[lessons.Lesson], seed: int | None = None) -> dict:
     """A self-learner's notebook: stubs, checks that go on with the hidden cases, hints, quiz and model answer as calls."""
     call = f"Study({lesson.name!r}" + ("" if seed is None else f", seed={seed}") + ")"
     found = lessons.students(lesson.notebook)
@@ -192,22 +186,25 @@ def copy(lesson: lessons.Lesson, seed: int | None = None) -> dict:
             source = lessons.stub(source)
         elif marks.get("grade"):
             name = name.removeprefix("test_")
-            source = f'study.tried("{name}")\n{lessons.without_hidden(source)}\nstudy.more("{name}", globals())'
+            source = (
+                f'study.tried("{name}", globals())\n{lessons.without_hidden(source)}\nstudy.more("{name}", globals())'
+            )
             cells += [cell | {"source": source}, _call(cell, f'# Stuck? Take the # away.\n# study.hint("{name}")')]
             continue
         cells.append(cell | {"source": source})
         if cell["cell_type"] == "markdown" and source.startswith("# Quiz"):
-            cells[-1]["source"] = _quiz(lesson, source)
-            calls = "\n".join(f'study.quiz({number}, "")' for number in (1, 2, 3))
+            asked = quizzes.questions(course, seed)[lesson.name]
+            cells[-1]["source"] = _quiz(asked, source)
+            calls = "\n".join(f'study.quiz({number}, "")' for number in range(1, len(asked) + 1))
             cells.append(_call(cell, f'# Put a letter between the quotation marks, such as "a".\n{calls}'))
     return found | {"cells": cells}
 
 
-def _quiz(lesson: lessons.Lesson, source: str) -> str:
+def _quiz(asked: list[quizzes.Question], source: str) -> str:
     """The quiz with its choices below each question."""
-    for number, question in enumerate(texts()[lesson.name]["quiz"], 1):
+    for number, question in enumerate(asked, 1):
         chosen = "\n".join(
-            f"- ({letter}) {one['says']}" for letter, one in zip("abcdef", question["choices"], strict=False)
+            f"- ({letter}) {one['says']}" for letter, one in zip("abcdef", question.choices, strict=False)
         )
         head, mark, rest = source.partition(f"**{number}.**")
         asked, gap, after = rest.partition("\n\n**")

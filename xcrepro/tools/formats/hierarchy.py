@@ -149,8 +149,8 @@ def _table(path: str | os.PathLike) -> list[tuple[str, str]]:
     if parent >= 0 and child >= 0:
         return _checked(path, [(row[child], row[parent]) for row in rows[1:] if len(row) > max(parent, child)])
     if header and (header[0] == "root" or any(len(row) > 2 for row in rows)):
-        below = {child for row in rows for child in row[1:]}
-        if separator == " " and (stray := next((row[0] for row in rows[1:] if row[0] not in below), None)):
+        said = {child for row in rows for child in row[1:]}
+        if separator == " " and (stray := next((row[0] for row in rows[1:] if row[0] not in said), None)):
             raise DataError(path, f"{shown(stray)} below nothing", "tabs between names, or a parent and its children")
         return _checked(path, [(below, row[0]) for row in rows for below in row[1:] if below])
     pairs = _checked(path, [(row[0], row[1] if len(row) > 1 else "") for row in rows])

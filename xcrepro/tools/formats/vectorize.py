@@ -26,6 +26,7 @@ from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS
 from xcrepro.core.paths import filling
+from xcrepro.tools import formats
 
 LABEL_KEYS = ("labels", "target_ind", "subjects")
 _ID_KEYS = ("uid", "id", "row", "document_id")
@@ -72,6 +73,7 @@ def vectorize(
     max_features: int | None = None,
     sublinear: bool = True,
     name: str | None = None,
+    truth: str | os.PathLike | None = None,
 ) -> Vectorized:
     """Make a dataset in the repository's format from raw text (``xcrepro vectorize``).
 
@@ -87,6 +89,8 @@ def vectorize(
     ``by``, a point is left out where its group began in an earlier part. ``text_keys`` are by default those of title, content
     and text that there are, joined by a blank. ``label_key`` is labels, target_ind or subjects (Annif's), whichever there is:
     names, or ids from 0.
+    ``truth`` is a new file for the labels of the test points, which ``test.txt`` then lacks: ``out`` can be given to those who
+    are to predict them, with the texts in ``test_texts.txt``.
     ``label_names`` fix the ids, which else follow the alphabet, test points included. ``min_df`` is in how many train
     points a term must occur, ``ngrams`` the longest run of words that is a term; ``sublinear`` takes 1 + log of a
     term's count.
@@ -107,12 +111,19 @@ def vectorize(
     left_out = n + len(points["test"].texts) * (test is not None) - sum(len(of.texts) for of in points.values())
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("out", "must be a new or an empty folder", folder)
+    if truth is not None and os.path.exists(truth):
+        raise ArgumentError("truth", "must not be there yet", os.fspath(truth), "take another name")
     names = label_names if label_names is not None else _names(list(points.values()))
     texts = {part: of.texts for part, of in points.items()}
     X, terms = _features(source, texts, min_df, ngrams, max_features, sublinear)
     Y = {part: _label_matrix(of, names) for part, of in points.items()}
+    without_labels = sum(int((np.diff(y.indptr) == 0).sum()) for y in Y.values())
     settings = f"min_df {min_df}, ngrams {ngrams}, max_features {max_features}, sublinear {sublinear}, seed {seed}"
     with filling(folder) as home:
+        if truth is not None:
+            formats.write_truth(truth, Y["test"])
+            Y["test"] = sparse.csr_matrix(Y["test"].shape, dtype=np.float32)
+            _write_lines(home / "test_texts.txt", [" ".join(text.split()) for text in texts["test"]])
         for part in points:
             write_xc(home / f"{part}.txt", X[part], Y[part])
             _write_lines(home / f"{part}_ids.txt", points[part].ids)
@@ -124,7 +135,7 @@ def vectorize(
         {part: len(of.texts) for part, of in points.items()},
         len(terms),
         len(names),
-        sum(int((np.diff(y.indptr) == 0).sum()) for y in Y.values()),
+        without_labels,
         sum(int((np.diff(x.indptr) == 0).sum()) for x in X.values()),
         left_out,
     )
