@@ -259,9 +259,12 @@ _SLIGHT = 0.1  # no interval of P@k over n rows is so narrow that this times 1 /
 
 
 def warn_of_ties(Y, models: Mapping[str, Sequence[TopK]], ks, metrics, own=None) -> None:
-    """One DataWarning of what :func:`said_of_ties` finds in the predictions of some models, in the first run of each."""
+    """One DataWarning of what :func:`said_of_ties` finds in the predictions of some models, in the first run of each where it
+    finds something."""
     at = np.unique(np.concatenate([each for _, each in registry.wanted(metrics, ks, own)])).tolist()
-    found = {model: said_of_ties(Y, runs[0], at) for model, runs in models.items()}
+    found = {
+        model: next(filter(None, (said_of_ties(Y, run, at) for run in runs)), "") for model, runs in models.items()
+    }
     if said := [f"{model}: {text}" if model else text for model, text in found.items() if text]:
         warnings.warn("\n".join(said), DataWarning, stacklevel=3)
 
