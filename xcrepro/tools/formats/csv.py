@@ -3,8 +3,8 @@
 Also a table with a row a line: ``id`` and ``labels``, one cell for all labels of a row, or ``id``, ``pred_1``, ``pred_2``, ...
 
 Commas, tabs or semicolons separate, as the first line says. In a truth a column ``relevance`` may say which pairs count:
-those above 0, or true. Beside ``score`` a column ``rank`` is held to the scores. BEIR's ``query-id`` and ``corpus-id`` are a row
-and a label, and its ``score`` is the relevance where a truth is asked for.
+those above 0, or true. Beside ``score`` a column ``rank`` is held to the scores. BEIR's ``query-id`` and ``corpus-id`` are a
+row and a label, and its ``score`` is the relevance where a truth is asked for.
 """
 
 from __future__ import annotations
