@@ -1,1 +1,1 @@
-"""What only maintainers run, in a clone: ``python -m maintenance.NAME``, with check, croissant, environment, train."""
+"""What only maintainers run, in a clone: ``python -m maintenance.NAME``, with check, hub, environment, train."""

@@ -64,8 +64,8 @@ def test_commands_run_and_print_what_the_page_shows(root, page, tmp_path, monkey
     A report that a page ends with is asked for, with all that it reads; the pages on reports make theirs.
     """
     monkeypatch.chdir(tmp_path)
-    asked = {"models": [], "parts": {}, "warnings": [], "digest": ""}
-    monkeypatch.setattr(report, "_run", lambda *_: report.Report(asked, {"report.html": b"a page"}))
+    asked = {"models": [], "parts": {}, "sentences": {}, "warnings": [], "digest": ""}
+    monkeypatch.setattr(report, "make", lambda *_: report.Report(asked, {"report.html": b"a page"}))
     small_files()
     names: dict = {}
     printed = ""

@@ -111,9 +111,7 @@ def test_a_file_that_is_there_is_not_replaced_without_a_word(here, capsys, argv,
 def made_up() -> reports.Report:
     """A report without the run that makes one."""
     about = {"format": reports.FORMAT, "title": "t", "digest": "d", "parts": {}}
-    return reports.Report(
-        about, {"report.html": b"a", "csv/metrics.csv": b"b", reports.FILE: json.dumps(about).encode()}
-    )
+    return reports.Report(about, {"report.html": b"a", "csv/metrics.csv": b"b"})
 
 
 @pytest.mark.parametrize("name", ["notes.md", "report.html", "csv/metrics.csv", "csv/mine.csv"])

@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
-from docs import browser, explore, generated, links, sources
+from docs import browser, explore, generated, links, report_picture, sources
 from xcrepro.core.errors import DataError
 from xcrepro.repro.engine import manifest, notebooks, tidy
 from xcrepro.tools.course import lessons
@@ -495,6 +495,13 @@ def test_the_site_builds_without_a_warning_and_looks_right(root, tmp_path):
 
 
 # ---------------------------------------------------------------- README, pages, hosts
+
+
+def test_the_picture_of_a_report_says_what_the_report_says():
+    """`python -m docs.report_picture` makes it again."""
+    shown = pytest.importorskip("PIL.Image").open(report_picture.PICTURE)
+    assert shown.text["data"] == report_picture.digest(report_picture.report())
+    assert report_picture.PICTURE.stat().st_size <= 200_000
 
 
 def test_python_of_the_readme_runs(root, tmp_path, monkeypatch, capsys):

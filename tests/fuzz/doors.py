@@ -521,7 +521,7 @@ def given_parameters(path: Path) -> None:
 
 def report_folder(rng: random.Random) -> dict[str, bytes]:
     """What a report leaves for the next one."""
-    about = {"format": "xcrepro report 1", "title": "mine", "input": "ab" * 8}
+    about = {"format": "xcrepro report 2", "title": "mine", "input": "ab" * 8}
     table = b"model,metric,k,value,stderr\nm,P,1,0.5,0.01\nm,nDCG,3,0.25,0.02\n"
     return {"report.json": json.dumps(about).encode(), "csv/metrics.csv": table}
 

@@ -41,7 +41,7 @@ PRINTED = (
 )
 ARFF = b"@relation 'x: -C -1'\n@attribute a %s\n@attribute l {0,1}\n@data\n%s,1\n"
 CELL = b'[{"cell_type": "code", "source": "%s", "metadata": {"tags": ["parameters"]}}]'
-REPORT = b'{"format": "xcrepro report 1", "title": "a"}'
+REPORT = b'{"format": "xcrepro report 2", "title": "a"}'
 RECORD = b"table,row,column,value,sd\n"
 CSR = {"format": np.array(b"csr"), "shape": [2, 3], "data": [1.0, 2.0], "indices": [2, 0], "indptr": [0, 2, 2]}
 CSC = {"format": np.array(b"csc"), "data": np.zeros(0), "indices": np.zeros(0, np.int32), "indptr": [0, 0]}
@@ -312,7 +312,7 @@ def test_parquet_of_dates_beyond_those_of_python(tmp_path, unit, value):
     ("about", "table", "file", "match"),
     [
         (b"[" * 100_000, b"", "report.json", "no JSON"),
-        (b'{"format": "xcrepro report 1"}', b"", "report.json", "no title"),
+        (b'{"format": "xcrepro report 2"}', b"", "report.json", "no title"),
         (REPORT, b"", "metrics.csv", "no table"),
         (REPORT, b"\xff", "metrics.csv", "no table"),
         (REPORT, b"model,metric,k\n", "metrics.csv", "columns"),

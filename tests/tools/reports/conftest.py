@@ -1,18 +1,12 @@
-"""A small dataset with every kind of label, predictions of its points, and its report: the notebook, run once."""
+"""A small dataset with every kind of label, predictions of its points, and its report, made once."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-
-import nbformat
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 from xcrepro import TopK
-from xcrepro.core import paths
-from xcrepro.tools.reports import report as reports
 
 
 class Small:
@@ -44,46 +38,13 @@ def made(small):
     return xc.report(small.Y, small.tops, train_truth=small.train, title="Small", samples=60, per_point=["nDCG"])
 
 
-def run_here(values, home):
-    """The notebook's cells, run in this process: no kernel has to start."""
-    notebook, names, shown = reports.for_readers(paths.committed(reports.NOTEBOOK)), {}, []
-
-    def show(what, raw=False, metadata=None, **_) -> None:
-        data = what if raw else {"text/html": what._repr_html_()}
-        # Nbformat's own function compares each output with its schema, which takes longer than most cells.
-        shown.append(nbformat.from_dict({"output_type": "display_data", "data": data, "metadata": metadata or {}}))
-
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
-        patch.setattr("IPython.display.display", show)
-        for cell in notebook.cells:
-            if cell.cell_type == "code":
-                shown.clear()
-                fault = []
-                try:
-                    exec(compile(cell.source, cell.id, "exec"), names)
-                except Exception as error:
-                    if "raises-exception" not in cell.metadata.get("tags", []):
-                        raise
-                    words = {"ename": type(error).__name__, "evalue": str(error), "traceback": []}
-                    fault.append(nbformat.v4.new_output("error", **words))
-                cell.outputs = [*shown, *fault]
-                if "parameters" in cell.metadata.get("tags", []):
-                    names |= values
-    return notebook
-
-
 @pytest.fixture
-def here(monkeypatch) -> None:
-    monkeypatch.setattr(reports, "execute", run_here)
-
-
-@pytest.fixture
-def no_figures(here, monkeypatch) -> None:
+def no_figures(monkeypatch) -> None:
     """Where a test is about something else: to draw takes longest. What is drawn is held to its table all the same."""
     from xcrepro.repro.drawing import figures
 
     def held(fig, table, **_) -> dict[str, bytes]:
         figures.held(fig, table)
-        return {".svg": b"<svg></svg>", ".pdf": b"%PDF"}
+        return {".svg": b"<svg></svg>", ".png": b"PNG", ".pdf": b"%PDF"}
 
     monkeypatch.setattr(figures, "render", held)

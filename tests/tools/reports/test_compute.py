@@ -32,7 +32,7 @@ def weights(small):
 
 def test_every_metric_is_the_one_that_evaluate_has(small, made):
     counts, inverse = weights(small)
-    names = [*itertools.chain(*compute.OWN.values()), "binned macro-F1"]
+    names = [*itertools.chain(*compute.OWN.values()), "binned macro-F1", "ECE"]
     how = {"metrics": names, "interval": 0.95, "samples": 60}
     expected = xc.evaluate(small.Y, small.tops, KS, inverse, counts, **how)
     ours, fractions = made.frame(), expected["metric"] != "label entropy"
@@ -44,7 +44,7 @@ def test_every_metric_is_the_one_that_evaluate_has(small, made):
 
 def test_pairs_are_those_of_compare_and_corrected_over_all_of_them(small, made):
     counts, inverse = weights(small)
-    names = ["P@1", "P@5", "nDCG@5", "PSP@5", "macro-F1@5", "coverage@5"]
+    names = ["P@1", "nDCG@5", "PSP@5", "macro-F1@5", "ECE@5"]
     expected = xc.compare(small.Y, small.tops, names, KS, inverse_propensity=inverse, label_counts=counts, samples=60)
     keys = ["metric", "k", "left", "right"]
     one, other = (table.set_index(keys).sort_index() for table in (made.frame("pairs"), expected))
@@ -57,15 +57,16 @@ def test_pairs_are_those_of_compare_and_corrected_over_all_of_them(small, made):
 
 def test_one_rule_corrects_all_comparisons_of_a_report(small):
     tops = {**small.tops, "third": small.drawn(1)}
-    _, pairs = compute.metrics_and_pairs(collect(small.Y, tops), KS, samples=100)
-    assert len(pairs) == 3 * 5
+    given = collect(small.Y, tops)
+    _, pairs = compute.metrics_and_pairs(given, KS, samples=100)
+    assert len(pairs) == 3 * 4
     assert pairs["p"].tolist() == m.holm(pairs["p raw"]).tolist()
-    tests = compute.t_tests(collect(small.Y, tops), KS, 0)
+    tests = compute.t_tests(given, compute.couples_of(given, "good"), KS, 0)
     assert tests["p"].tolist() == m.holm(tests["p raw"]).tolist()
 
 
 def test_t_tests_are_the_macro_t_test(small, given):
-    table = compute.t_tests(given, KS, 0)
+    table = compute.t_tests(given, [("good", "bad")], KS, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", m.SharedErrorsWarning)
         expected = m.macro_t_test(small.Y, small.good, small.bad, KS, samples=100)
@@ -84,12 +85,15 @@ def test_bins_have_the_ceiling_of_their_labels(small, made):
         assert row.value <= row.ceiling + 1e-12
 
 
-def test_a_bin_that_no_model_has_anything_in_names_none():
-    bins = pd.DataFrame(
-        {"model": ["a", "b"] * 2, "bin": ["0", "0", "1-9", "1-9"], "k": 5, "value": [0.0, 0.0, 5.0, 10.0]}
-    )
-    said = sentences.bins(bins.assign(**{"ceiling": 50.0, "ceiling is": "exact"}), 5)
-    assert said.endswith("could have: 0: 0% whatever the model; 1-9: b with 20%.")
+@pytest.mark.parametrize(
+    ("value", "kind", "reached"), [(5.0, "exact", "10 %"), (0.0, "exact", "0 %"), (5.0, "bound", "at least 10 %")]
+)
+def test_the_bin_that_is_furthest_from_its_ceiling_is_named(value, kind, reached):
+    rows = [("a", "0", 0.0), ("a", "1-9", value), ("a", "10-99", 40.0), ("b", "1-9", 50.0)]
+    bins = pd.DataFrame(rows, columns=["model", "bin", "value"]).assign(k=5, ceiling=50.0, **{"ceiling is": kind})
+    said = sentences.bins(bins, "a", 5)
+    assert said == f"On labels with 1-9 training points a reaches {reached} of the macro-F1@5 that is possible"
+    assert sentences.bins(bins[:1], "a", 5) == "No label that training has seen has a test point"
 
 
 def test_a_ceiling_that_is_too_large_a_programme_is_a_bound_above_it(given, made, monkeypatch):
@@ -138,7 +142,7 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
 @pytest.mark.parametrize("calibrator", compute.CALIBRATORS)
 def test_the_calibrators_sentence_has_what_ece_and_nll_do(small, given, calibrator):
     errors, _ = compute.calibration(given, KS, calibrator, samples=20)
-    text = sentences.calibration(errors, 5, compute.CALIBRATORS[calibrator])
+    text = sentences.ways(errors, 5)
     ways = {"ECE": [], "NLL": []}
     for model, top in small.tops.items():
         after = xc.calibrate.cross_fit_top(small.Y, top.head(5), calibrator)
@@ -151,8 +155,11 @@ def test_the_calibrators_sentence_has_what_ece_and_nll_do(small, given, calibrat
         + (f" and rises for {len(up)} ({' and '.join(up)})" if up else "")
         for metric, up in ways.items()
     )
-    assert f". In all, {first}, {'but' if ways['NLL'] else 'and'} {second}." in text
-    assert text.startswith(f"ECE@5 before and after {compute.CALIBRATORS[calibrator]}: ")
+    assert text == f"Calibrated, {first}, {'but' if ways['NLL'] else 'and'} {second}."
+    value = errors.query("model == 'bad' and metric == 'ECE' and k == 5").set_index("state")["value"]
+    one, other = (f"{100 * value[state]:.1f}" for state in compute.STATES)
+    off = sentences.calibration(errors, "bad", 5, "a map")
+    assert off == f"The scores of bad are off by {one} points on average; a map leaves {other}"
 
 
 def test_a_map_that_lowers_ece_and_raises_nll_is_said_in_one_sentence():
@@ -163,10 +170,9 @@ def test_a_map_that_lowers_ece_and_raises_nll_is_said_in_one_sentence():
         for (metric, state), value in zip(itertools.product(("ECE", "NLL"), compute.STATES), four, strict=True)
     ]
     table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value", "low", "high"])
-    assert sentences.calibration(table, 5) == (
-        "ECE@5 before and after isotonic regression: a 12.0 % to 1.0 %; b 10.0 % to 2.0 %; c 10.0 % to 2.0 %. "
-        "In all, ECE falls for 3 of 3 models, but NLL falls for 1 of 3 models and rises for 1 (a)."
-    )
+    said = "Calibrated, ECE falls for 3 of 3 models, but NLL falls for 1 of 3 models and rises for 1 (a)."
+    assert sentences.ways(table, 5) == said
+    assert sentences.ways(table[table["state"] == "before"], 5) == ""
 
 
 def test_reliability_is_that_of_the_pairs(small, made):
@@ -229,7 +235,7 @@ def test_seeds_are_one_model_whose_error_has_both_parts(small):
     tops = {f"net.seed{seed}": small.drawn(seed) for seed in range(4)} | {"good": small.good}
     given = collect(small.Y, tops)
     assert given.models == ["net", "good"]
-    metrics, pairs = compute.metrics_and_pairs(given, (1, 5))
+    metrics, pairs = compute.metrics_and_pairs(given, (1, 5), ["P"])
     row = metrics.set_index(["model", "metric", "k"]).loc[("net", "P", 5)]
     values = np.array([m.precision(small.Y, small.drawn(seed), 5)[0] for seed in range(4)])
     assert row["value"] == pytest.approx(values.mean(), abs=1e-15)
@@ -369,15 +375,11 @@ def test_who_is_not_clearly_worse_than_the_best_is_marked():
     assert sentences.not_clearly_worse(metrics, pairs, "P", 1) == {"a", "b"}
 
 
-def test_rare_labels_are_named_where_there_are_some():
-    rows = pd.DataFrame({"model": "PLT", "band": ["1-9", "10-99"], "with a test point": [2, 5], "hits": [1.0, 3.0]})
-    assert sentences.bands(rows, 5) == (
-        "Hits at 5 by the label's train points: PLT 75% in 10-99, 25.0% in labels with fewer than 10."
-    )
-    none = rows.assign(**{"with a test point": [0, 5]}, hits=[0.0, 3.0])
-    assert sentences.bands(none, 5) == "Hits at 5 by the label's train points: PLT 100% in 10-99."
-    most = sentences.bands(rows.assign(hits=[3.0, 1.0]), 5)  # one share is said once
-    assert (most.count("75"), most.count("%")) == (1, 1)
+def test_rare_labels_are_named_beside_what_is_relevant():
+    rows = pd.DataFrame({"model": "PLT", "band": ["1-9", "10-99"], "positives": [5, 5], "hits": [1, 3]})
+    said = "25 % of the hits of PLT, and 50 % of what is relevant, are on labels with fewer than 10 training points"
+    assert sentences.bands(rows, "PLT") == said
+    assert sentences.bands(rows.assign(hits=0), "PLT") == "PLT has no hit"
 
 
 def test_metrics_over_seen_labels_and_gaps_are_those_of_the_calls(small, given):
@@ -403,11 +405,18 @@ def test_metrics_over_seen_labels_and_gaps_are_those_of_the_calls(small, given):
 
 
 def test_what_two_models_share_is_what_the_calls_say(small, given):
-    line = compute.overlaps(given, KS).iloc[0]
+    both = [("good", "bad")]
+    line = compute.overlaps(given, both, KS).iloc[0]
     assert line[[f"overlap@{k}" for k in KS]].tolist() == m.overlap(small.good, small.bad, KS).tolist()
     assert line["RBO"] == m.rank_biased_overlap(small.good, small.bad)
-    table = compute.changed(given, 5)
+    table = compute.changed(given, both, 5)
     assert table[["of left", "of right"]].sum().tolist() == [(top.ids[:, :5] >= 0).sum() for top in small.tops.values()]
-    whole = compute.changed(collect(small.Y, small.tops), 5)
+    whole = compute.changed(collect(small.Y, small.tops), both, 5)
     assert whole["both"].tolist() == [table["both"].sum()]
-    assert len(compute.overlaps(collect(small.Y, small.good), KS)) == 0
+
+
+def test_of_many_models_those_with_the_best_are_looked_at(small):
+    many = collect(small.Y, {f"m{i}": small.good for i in range(compute.MANY + 1)})
+    assert compute.couples_of(many, "m3") == [("m3", name) for name in many.models if name != "m3"]
+    few = collect(small.Y, {f"m{i}": small.good for i in range(4)})
+    assert compute.couples_of(few, "m3") == list(itertools.combinations(few.models, 2))

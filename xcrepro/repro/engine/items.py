@@ -40,7 +40,7 @@ class Wishes:
     accepted: str = ""
     """``$XCREPRO_ACCEPT``: the item whose differences are the new state and no fault."""
     own: bool = False
-    """``$XCREPRO_OWN``: the run is a sweep's or a report's own, whatever its parameters are, and nobody reads its text."""
+    """``$XCREPRO_OWN``: the run is a sweep's or a rehearsal's own, whatever its parameters are, and nobody reads its text."""
     redraws: bool = False
     """``$XCREPRO_REDRAW``: note also pictures whose bytes alone differ."""
     recorded: bool = False

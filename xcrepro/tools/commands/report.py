@@ -11,7 +11,7 @@ from xcrepro.tools.commands import blocks, shared
 
 def add(command) -> None:
     sub = command(
-        "report", _report, "all there is to measure of saved predictions: one HTML page, its notebook, CSV, LaTeX, SVG"
+        "report", _report, "all there is to measure of saved predictions: one HTML page, CSV, LaTeX, pictures"
     )
     sub.add_argument(
         "truth", nargs="?", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate"
@@ -68,13 +68,12 @@ def add(command) -> None:
     sub.add_argument("--confidence", type=float, default=0.95, help="of the intervals, default 0.95")
     sub.add_argument(
         "--metrics", nargs="+", default=[],
-        help="what models are compared in, as P@1 or PSP, all corrected together; default P, nDCG, PSP, macro-F1, coverage",
+        help="what models are compared in, as P@1 or PSP, all corrected together; default P, nDCG, PSP, macro-F1, ECE",
     )  # fmt: skip
     sub.add_argument(
         "--per-point", nargs="+", default=[], metavar="METRIC",
         help="metrics that are means over points: csv/points.csv gets their value for each point at the largest k",
     )  # fmt: skip
-    sub.add_argument("--code", action="store_true", help="the page has the notebook's code, folded")
 
 
 def _report(arguments) -> int:
@@ -89,7 +88,7 @@ def _report(arguments) -> int:
         arguments.truth,
         arguments.predictions,
         **shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others"),
-        **shared.taken(arguments, "metrics", "per_point", "samples", "seed", "confidence", "code"),
+        **shared.taken(arguments, "metrics", "per_point", "samples", "seed", "confidence"),
         ks=tuple(arguments.k),
         label_names=arguments.labels or (),
         texts=arguments.texts or (),
@@ -103,7 +102,7 @@ def _report(arguments) -> int:
     )
     for doubt in made.warnings:
         print(f"warning: {doubt}", file=sys.stderr)
-    for sentence in made.sentences("ranking") if "ranking" in made.parts else ():
+    for sentence in made.sentences("first"):
         print(sentence)
     print(f"wrote {arguments.out / 'report.html'}")
     return 0

@@ -1,4 +1,4 @@
-"""What a report is asked for: one object, which :func:`xcrepro.report` makes and its notebook is handed."""
+"""What a report is asked for: one object, the options of :func:`xcrepro.report`, checked."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from xcrepro.core.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.tools.reports import compute
 from xcrepro.tools.reports.given import Given
-
-_LITERALS = ("ks", "seed", "confidence", "calibrator", "samples", "metrics", "per_point", "price", "command")
-"""What the notebook has a parameter for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +54,6 @@ class Asked:
             rows = [(model, *one, 0.0) for model in self.given.models for one in wanted]
             own = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
             compute.ranks_over({self.given.title: own}, self.others, wanted)  # refuses what cannot be ranked together
-
-    @property
-    def parameters(self) -> dict[str, object]:
-        """The notebook's parameters, literals all."""
-        return {name: getattr(self, name) for name in _LITERALS}
 
 
 OPTIONS = frozenset(one.name for one in fields(Asked)) - {"given"}

@@ -60,6 +60,8 @@ WORST = 20
 """Labels whose own calibration gaps a report lists."""
 LEAST_ROWS = 8
 """Fewer points have no intervals."""
+MANY = 8
+"""Of more models not every pair is looked at one by one, and figures show the best."""
 LARGE = 20_000
 """Of more points fewer samples are drawn."""
 _DRAWN = {"samples": 1000, "seed": 0, "confidence": 0.95}  # unless a caller says otherwise
@@ -82,13 +84,13 @@ def metric_names(given: Given) -> list[str]:
 
 
 def compared(given: Given, ks: Sequence[int], metrics: Sequence[str] = ()) -> list[tuple[str, int]]:
-    """What models are compared in: metrics, as :func:`xcrepro.compare` takes them; else P at the first k, what papers print
-    at the last."""
+    """What models are compared in: metrics, as :func:`xcrepro.compare` takes them; else P at the first k, at the last nDCG, PSP
+    and macro-F1, and ECE if the scores of all models can be probabilities."""
     if metrics:
         return [(metric.name, int(k)) for metric, at in metrics_at(metrics, ks) for k in at]
-    own = [("P", k) for k in dict.fromkeys((min(ks), max(ks)))]
-    own += [(name, max(ks)) for name in ("nDCG", "PSP", "macro-F1", "coverage")]
-    return [one for one in own if given.label_counts is not None or one[0] not in SCORED]
+    own = ["nDCG", *(["PSP"] if given.label_counts is not None else []), "macro-F1"]
+    own += ["ECE"] if given.with_probabilities == given.models else []
+    return [("P", min(ks)), *((name, max(ks)) for name in own)]
 
 
 def metrics_and_pairs(
@@ -105,15 +107,17 @@ def metrics_and_pairs(
         table = _measured(given, tops, sorted(ks), [*names], drawn, **about)
         found = pd.DataFrame(columns=["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"])
     else:
-        both = Replicates(given.truth, tops, sorted(ks), [*names], Options(**about), **(_DRAWN | drawn))
-        table, found = _possible(both.table()), both.differences()
-        found = found.iloc[:0] if len(tops) == 1 else found.set_index(["metric", "k"]).loc[wanted].reset_index()
-        found = found[found[["left", "right"]].isin(_alive(given)).all(axis=1)].reset_index(drop=True)
+        how, ks = (Options(**about),), sorted(ks)
+        table = _possible(Replicates(given.truth, tops, ks, [*names], *how, pairs=[], **(_DRAWN | drawn)).table())
+        alive = {model: tops[model] for model in alive_of(given)}
+        asked = [f"{name}@{k}" for name, k in wanted]
+        found = Replicates(given.truth, alive or tops, ks, asked, *how, **(_DRAWN | drawn)).differences()
+        found = found.iloc[:0] if len(alive) < 2 else found.set_index(["metric", "k"]).loc[wanted].reset_index()
         found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
     return table.assign(seeds=table["model"].map(lambda model: len(tops[model]))), found
 
 
-def _alive(given: Given) -> list[str]:
+def alive_of(given: Given) -> list[str]:
     """The models that can be compared: every seed predicts something."""
     return [model for model, runs in given.runs.items() if all(map(has_predictions, runs.values()))]
 
@@ -134,12 +138,20 @@ def _possible(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(low=table["low"].clip(0.0, most), high=table["high"].clip(0.0, most))
 
 
-def t_tests(given: Given, ks: Sequence[int], seed: int) -> pd.DataFrame:
+def couples_of(given: Given, best: str) -> list[tuple[str, str]]:
+    """The pairs of models that are looked at one by one: all that can be compared, of many models those with the best one."""
+    models = alive_of(given)
+    if len(models) > MANY and best in models:
+        return [(best, other) for other in models if other != best]
+    return list(itertools.combinations(models, 2))
+
+
+def t_tests(given: Given, couples: Sequence[tuple[str, str]], ks: Sequence[int], seed: int) -> pd.DataFrame:
     """The macro t-test of macro-F1 (reeval, section 5.2) for all pairs of models, p corrected together (Holm); of more than
     20,000 points at the last k. ``shared`` above 3: labels of the same points differ alike, and p is too small."""
     rows, large = [], given.truth.n_rows > LARGE
     ks, samples = (ks[-1:], 20) if large else (ks, 100)
-    for one, other in itertools.combinations(_alive(given), 2):
+    for one, other in couples:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SharedErrorsWarning)
             found = macro_t_test(given.truth, given.first(one), given.first(other), ks, samples=samples, seed=seed)
@@ -176,17 +188,19 @@ def bins(metrics: pd.DataFrame, given: Given) -> pd.DataFrame:
 
 def bands(given: Given, k: int) -> pd.DataFrame:
     """By band of train frequency: labels, positives (pairs of a test point and its label), predicted (places), hits, covered
-    (labels hit), and the band's part of P@k and PSP@k, which add up to them. With a train truth only."""
-    which, known = frequency_bins(given.label_counts, given.truth.n_labels)
+    (labels hit), and the band's part of P@k and PSP@k, which add up to them. Without a train truth by test frequency, and
+    without PSP."""
     weights, true, parts = given.inverse_propensity, given.truth.label_counts(), []
+    which, known = frequency_bins(given.frequency, given.truth.n_labels)
     for model in given.models:
         counts = confusion(given.truth, given.first(model), [k])
         hits = counts.tp[0]
         whole = {"labels": np.ones(which.size), "with a test point": true > 0, "positives": true}
         whole |= {"predicted": counts.predicted[0], "hits": hits, "covered": hits > 0}
         table = {name: np.bincount(which, values, len(known)).astype(int) for name, values in whole.items()}
-        found = evaluate(given.truth, given.first(model), [k], weights, metrics=["P", "PSP"])["value"]
-        for name, values, value in zip(("P", "PSP"), (hits, hits * weights), found, strict=True):
+        parts_of = {"P": hits} if weights is None else {"P": hits, "PSP": hits * weights}
+        found = evaluate(given.truth, given.first(model), [k], weights, metrics=[*parts_of])["value"]
+        for (name, values), value in zip(parts_of.items(), found, strict=True):
             table[name] = np.bincount(which, values, len(known)) / (values.sum() or 1.0) * value
         table = pd.DataFrame({"model": model, "band": known} | table)
         parts.append(table[table["labels"] > 0])
@@ -214,11 +228,11 @@ def seen(given: Given, ks: Sequence[int]) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)[["model", "metric", "k", "value", "seen"]]
 
 
-def overlaps(given: Given, ks: Sequence[int]) -> pd.DataFrame:
+def overlaps(given: Given, couples: Sequence[tuple[str, str]], ks: Sequence[int]) -> pd.DataFrame:
     """How much of what two models predict is the same (:func:`xcrepro.metrics.overlap`), and in what order
     (:func:`xcrepro.metrics.rank_biased_overlap`, of all places that both keep), of their first seeds; a row a pair."""
     rows = []
-    for left, right in itertools.combinations(given.models, 2):
+    for left, right in couples:
         a, b = given.first(left), given.first(right)
         most = min(a.k, b.k)
         shared = dict(zip([f"overlap@{k}" for k in ks], overlap(a, b, ks).tolist(), strict=True))
@@ -226,11 +240,11 @@ def overlaps(given: Given, ks: Sequence[int]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def changed(given: Given, k: int) -> pd.DataFrame:
+def changed(given: Given, couples: Sequence[tuple[str, str]], k: int) -> pd.DataFrame:
     """Which predictions come and go between two models, by train frequency of their labels
     (:func:`xcrepro.metrics.changed_labels`); without a train truth over all labels."""
     parts, none = [], np.zeros(given.truth.n_labels, int)
-    for left, right in itertools.combinations(given.models, 2):
+    for left, right in couples:
         counts = none if given.label_counts is None else given.label_counts
         part = changed_labels(given.first(left), given.first(right), k, label_counts=counts)
         part = part.rename(columns={"a": "of left", "b": "of right", "gone": "only left", "new": "only right"})
@@ -333,16 +347,16 @@ def price(given: Given, k: int, **drawn) -> pd.DataFrame:
 
 
 def by_label(given: Given, k: int) -> pd.DataFrame:
-    """Every label that has a test point or is predicted: its name, train points (-1 where not known), test points, and of each
+    """Every label that has a test point or is predicted: its name, train points, if they are known, test points, and of each
     model "... predicted" and "... hits", the points among whose first k it is, and is rightly."""
     true = given.truth.label_counts()
     found = {model: confusion(given.truth, given.first(model), [k]) for model in given.models}
     seen = true > 0
     for counts in found.values():
         seen |= counts.predicted[0] > 0
-    labels, trained = np.flatnonzero(seen), np.full(true.size, -1) if given.label_counts is None else given.label_counts
+    labels, trained = np.flatnonzero(seen), given.label_counts
     table = {"label": labels, "name": [given.name(label) for label in labels]}
-    table |= {"train points": trained[labels], "test points": true[labels]}
+    table |= {"train points": "not known" if trained is None else trained[labels], "test points": true[labels]}
     for model, counts in found.items():
         table |= {f"{model} predicted": counts.predicted[0][labels], f"{model} hits": counts.tp[0][labels]}
     return pd.DataFrame(table)
@@ -369,10 +383,12 @@ def over_points() -> list[str]:
     return [name for name, metric in METRICS.items() if metric.averages == "rows"]
 
 
-def won_and_lost(given: Given, labels: pd.DataFrame, points: pd.DataFrame, k: int) -> pd.DataFrame:
-    """Of each two models: how many labels and points have more hits with the one, with the other, as many."""
+def won_and_lost(
+    couples: Sequence[tuple[str, str]], labels: pd.DataFrame, points: pd.DataFrame, k: int
+) -> pd.DataFrame:
+    """Of pairs of models: how many labels and points have more hits with the one, with the other, as many."""
     rows = []
-    for one, other in itertools.combinations(_alive(given), 2):
+    for one, other in couples:
         for counted, table in (("labels", labels[labels["test points"] > 0]), ("points", points)):
             d = (table[f"{one} hits"] - table[f"{other} hits"]).to_numpy()
             rows.append((one, other, k, counted, int((d > 0).sum()), int((d < 0).sum()), int((d == 0).sum())))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +11,18 @@ from matplotlib.lines import Line2D
 
 from xcrepro.repro.drawing import figures, looks
 from xcrepro.repro.drawing.looks import Look
-from xcrepro.tools.reports import compute
+from xcrepro.tools.reports import compute, sentences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from xcrepro.tools.reports.measured import Measured
+
 Looks = Mapping[str, Look]
 """Model -> its look, the same in all figures of a report."""
+MOST = 15
+"""Models of which a frame has the values."""
+_FRAME = ["row", "model", "value", "low", "high", "clear"]
 PANELS = 3  # in a row
 FEW = 20
 """Pairs below which a bin of a reliability diagram is not drawn, unless no bin has as many."""
@@ -28,37 +32,6 @@ _SPREAD = 0.72  # of the room of a place on an axis that its models take togethe
 def in_percent(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The table with some fractions as percent."""
     return table.assign(**{name: 100 * table[name] for name in columns})
-
-
-def metrics(table: pd.DataFrame, look: Looks, wanted: Sequence[tuple[str, int]]) -> Figure:
-    """Metrics of all models with their intervals, a panel a metric."""
-    models = list(table["model"].unique())
-    with _a_panel_a_metric(table, wanted, [plain(name) for name in models]) as (fig, panels):
-        for panel, part in panels:
-            for _, row in part.iterrows():
-                own = look[row["model"]]
-                _interval(panel, row, models.index(row["model"]), color=own.colour, marker=own.marker)
-        looks.title(fig, "Metrics and their intervals, percent")
-    return fig
-
-
-@contextlib.contextmanager
-def _a_panel_a_metric(
-    table: pd.DataFrame, wanted: Sequence[tuple[str, int]], names: Sequence[str]
-) -> Iterator[tuple[Figure, list[tuple]]]:
-    """The figure, and each metric's panel with its rows of the table; places on the y axis have names, the first at the top."""
-    rows, cols = -(-len(wanted) // PANELS), min(len(wanted), PANELS)
-    height = rows * (0.75 + 0.22 * len(names))
-    with figures.new(looks.WIDE, height, ncols=cols, nrows=rows, squeeze=False, sharey=True) as (fig, axes):
-        parts = [table[(table["metric"] == metric) & (table["k"] == k)] for metric, k in wanted]
-        yield fig, list(zip(axes.flat, parts, strict=False))
-        for panel, (metric, k) in zip(axes.flat, wanted, strict=False):
-            panel.set(title=f"{metric}@{k}")
-            figures.draws(panel, x="value")
-        for panel in axes.flat[len(wanted) :]:
-            panel.set_visible(False)
-        for panel in axes[:, 0]:
-            _name_rows(panel, names)
 
 
 def _interval(panel, row: pd.Series, at: float, **marker) -> None:
@@ -89,21 +62,56 @@ def plain(name: str, most: int = 28) -> str:
     return text.replace("$", r"\$")
 
 
-def pairs(table: pd.DataFrame, wanted: Sequence[tuple[str, int]], most: int = 15) -> Figure:
-    """Differences of all pairs of models with their intervals, a panel a metric; filled where clear."""
-    names = list(table[["left", "right"]].drop_duplicates().itertuples(index=False, name=None))[:most]
-    shown = [f"{plain(a, 18)} - {plain(b, 18)}" for a, b in names]
-    with _a_panel_a_metric(table, wanted, shown) as (fig, panels):
-        for panel, part in panels:
-            panel.axvline(0, color=looks.GREY, linewidth=0.8, label="_guide none")
-            for _, row in part.iterrows():
-                if (row["left"], row["right"]) not in names:
-                    continue
-                at = names.index((row["left"], row["right"]))
-                face = looks.INK if row["p"] < compute.LEVEL else looks.WHITE
-                _interval(panel, row, at, color=looks.INK, marker="o", markerfacecolor=face)
-        looks.title(fig, "Differences and their intervals, points; filled: clear after Holm's correction")
+def overview(table: pd.DataFrame, look: Looks, what: str, sentence: str) -> Figure:
+    """Values, or differences from 0, with intervals in one frame: a row each name, in it one model or several; filled where
+    ``clear``."""
+    rows, models = list(table["row"].unique()), list(table["model"].unique())
+    several = bool(table["row"].duplicated().any())
+    shift = dict(zip(models, _side_by_side(len(models)) if several else [0.0] * len(models), strict=True))
+    with figures.new(4.8, 0.95 + len(rows) * (0.16 + 0.1 * len(models) if several else 0.26)) as (fig, panel):
+        if "difference" in what:
+            panel.axvline(0, color=looks.INK, linewidth=1, label="_guide none")
+        for _, row in table.iterrows():
+            own = look[row["model"]]
+            face = own.colour if row["clear"] else looks.WHITE
+            _interval(panel, row, rows.index(row["row"]) + shift[row["model"]], **own.mark(), markerfacecolor=face)
+        _name_rows(panel, [plain(name) for name in rows])
+        panel.set(xlabel=what)
+        figures.draws(panel, x="value")
+        looks.title(fig, sentence)
+        if several:
+            marks = [Line2D([], [], linestyle="", label=plain(name), **look[name].mark()) for name in models]
+            fig.legend(handles=marks, loc="outside lower center", ncols=min(len(models), 3))
     return fig
+
+
+def standing(m: Measured) -> tuple[Figure, pd.DataFrame]:
+    """Values with their intervals in what models are compared in; of many models in the first of it."""
+    many = len(m.given.models) > compute.MANY
+    rows = []
+    for metric, k in m.percent[:1] if many else m.percent:
+        near = sentences.not_clearly_worse(m.values, m.pairs, metric, k)
+        for row in m.rows(metric, k).loc[m.ranked[:MOST]].to_dict("records"):
+            named = row["model"] if many else f"{metric}@{k}"
+            rows.append((named, row["model"], row["value"], row["low"], row["high"], row["model"] in near))
+    title = "Filled: may be the best" if len(m.pairs) else "Values and their intervals"
+    title = f"The best {MOST} of {len(m.ranked)} models. {title}" if many and len(m.ranked) > MOST else title
+    table = in_percent(pd.DataFrame(rows, columns=_FRAME), _FRAME[2:5])
+    return overview(table, m.look, "{}@{}, %".format(*m.percent[0]) if many else "%", title), table
+
+
+def apart(m: Measured) -> tuple[Figure, pd.DataFrame]:
+    """All differences from the best model, so that the better is at the right."""
+    rows, leader = [], plain(m.leader, 20)
+    for metric, k in m.percent:
+        sign = 1 if sentences.is_lower(metric) else -1
+        for row in sentences.against(m.pairs, m.leader, metric, k).to_dict("records"):
+            ends = sorted((sign * row["low"], sign * row["high"]))
+            rows.append((f"{metric}@{k}", row["other"], sign * row["value"], *ends, row["p"] < compute.LEVEL))
+    who = plain(rows[0][1], 20) if len(m.alive) == 2 else "Others"
+    table = in_percent(pd.DataFrame(rows, columns=_FRAME), _FRAME[2:5])
+    what = f"difference from {leader} in points; right of the line is better"
+    return overview(table, m.look, what, f"{who} beside {leader}; filled: more than chance"), table
 
 
 def _side_by_side(n: int) -> np.ndarray:
@@ -182,26 +190,6 @@ def reliability(table: pd.DataFrame, look: Looks, k: int, how: str = "isotonic r
         shown += [Line2D([], [], color=looks.GREY, linewidth=5, alpha=0.3, label="what chance allows, before")]
         fig.legend(handles=shown, loc="outside lower center", ncols=3 if cols > 1 else 1)
         looks.title(fig, f"How often predictions are right, by their score ({k} per point)")
-    return fig
-
-
-def calibration(table: pd.DataFrame, look: Looks, how: str = "isotonic regression") -> Figure:
-    """ECE against k before and after calibration."""
-    part = table[table["metric"] == "ECE"]
-    models = list(part["model"].unique())
-    with figures.new(looks.NARROW, 3.2) as (fig, panel):
-        for model in models:
-            line = look[model].line()
-            for state in compute.STATES:
-                rows = part[(part["model"] == model) & (part["state"] == state)].sort_values("k")
-                after = {"markerfacecolor": looks.WHITE, "linewidth": 0.8}
-                panel.plot(rows["k"], rows["value"], **line | ({"label": plain(model)} if state == "before" else after))
-                _ends(panel.vlines, rows["k"], rows["low"], rows["high"], line["color"])
-        panel.set(xlabel="k", ylabel="ECE@k, %", ylim=(0, None))
-        panel.set_xticks(sorted(part["k"].unique()))
-        figures.draws(panel, x="k", y="value")
-        looks.title(fig, f"Calibration error; filled: before, hollow: after {how}")
-        looks.legend(fig, panel, ncols=min(len(models), 4))
     return fig
 
 

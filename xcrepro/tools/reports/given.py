@@ -69,6 +69,16 @@ class Given:
         """The predictions that stand for a model where one run has to: those of its first seed."""
         return next(iter(self.runs[model].values()))
 
+    @property
+    def counted(self) -> str:
+        """Where :attr:`frequency` is counted."""
+        return "test" if self.label_counts is None else "training"
+
+    @property
+    def frequency(self) -> np.ndarray:
+        """(L,), how often each label occurs: in training if that is known, else in the truth."""
+        return self.truth.label_counts() if self.label_counts is None else self.label_counts
+
     @cached_property
     def inverse_propensity(self) -> np.ndarray | None:
         """(L,), None without a train truth."""

@@ -1,22 +1,22 @@
-"""The report: the notebook ``kit/your_predictions`` run on a reader's data, and the folder that it becomes."""
+"""The report: what is measured of models, as one page, and the folder that it becomes."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
-import functools
+import dataclasses
 import hashlib
+import importlib.metadata
 import importlib.util
 import inspect
 import io
 import json
 import os
-import pickle
-import re
+import platform
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,18 +25,22 @@ import pandas as pd
 
 from xcrepro.core import extras, paths
 from xcrepro.core.arguments import did_you_mean, one_of
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing, DataWarning
+from xcrepro.core.metrics.registry import METRICS, family
+from xcrepro.core.version import __version__
 from xcrepro.tools.formats import reader
+from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html
 from xcrepro.tools.reports.asked import OPTIONS, Asked
 from xcrepro.tools.reports.given import collect, without_folders
-from xcrepro.tools.reports.page import FILE, FORMAT, Said
+from xcrepro.tools.reports.grid import of_table
 
-NOTEBOOK = "notebooks/kit/your_predictions.ipynb"
-ABOUT_THE_EXAMPLE = ("answer", "conclusion", "example", "parameters")
-"""Tags of cells that are about the committed run, and on no page of a reader's own."""
-PART = "part"
-"""The tag of cells without which there is still a report."""
+FORMAT = "xcrepro report 2"
+FILE = "report.json"
+PICTURES = (".svg", ".png", ".pdf")
+LIBRARIES = ("numpy", "scipy", "numba", "pandas", "matplotlib")
+SCHEMA = Path(__file__).with_name("report.schema.json")
+"""What ``report.json`` holds; its version is that of :data:`FORMAT`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +53,25 @@ class Report:
         What it was made from and with: title, origin, models, options, versions, digest, notes (what it lacks, and why),
         warnings (doubts about the input), parts.
     files : dict of str to bytes
-        Path in the folder -> content: ``report.html``, ``report.ipynb``, ``csv/``, ``latex/``, ``figures/``, ``report.json``.
+        Path in the folder -> content: ``report.html``, ``csv/``, ``latex/``, ``figures/``. :meth:`save` also writes
+        ``report.json``: ``about`` and the files' digests, by the schema ``xcrepro/tools/reports/report.schema.json``.
+    folder : Path, optional
+        Where it was saved.
     """
 
-    about: dict[str, object]
+    about: dict[str, Any]
     files: dict[str, bytes] = field(repr=False)
+    folder: Path | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, models={self.about['models']}, parts={list(self.parts)})"
 
     def _about_with_digests(self) -> bytes:
         """What the report was made from, with what tells later whether somebody wrote into its files."""
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items() if name != FILE}
-        return (json.dumps(self.about | {"files": digests}, indent=1, ensure_ascii=False) + "\n").encode()
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
+        return (
+            json.dumps(self.about | {"files": digests}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        ).encode()
 
     @property
     def title(self) -> str:
@@ -95,7 +105,9 @@ class Report:
         return pd.read_csv(io.BytesIO(text), keep_default_na=False, na_values=[""])
 
     def sentences(self, part: str | None = None) -> list[str]:
-        """What the numbers come to: of one part, or of all."""
+        """What the numbers come to: of one part, of ``"first"``, the first screen, or of all parts."""
+        if part == "first":
+            return [*self.about["sentences"].values()]
         chosen = list(self.parts) if part is None else [one_of("part", part, list(self.parts))]
         return [said for name in chosen for said in self.parts[name]["said"]]
 
@@ -112,8 +124,13 @@ class Report:
         return self.files["report.html"].decode()
 
     def _repr_html_(self) -> str:
+        """The first screen, with a link to the page."""
         page = self.to_html()
-        return f"<style>{html.style()}</style>{page[page.index('<main') : page.index('</main>')]}</main>"
+        inside = page[page.index("<header") : page.index("</header>")] + "</header>"
+        link = "<p><code>report.save(folder)</code> writes the whole page.</p>"
+        if self.folder is not None:
+            link = f'<p><a href="{html.escape(os.path.relpath(self.folder / "report.html"))}">The whole report</a></p>'
+        return f'<style>{html.style()}</style><div class="xcrepro-report">{inside}{link}</div>'
 
     def save(self, folder: str | os.PathLike, force: bool = False) -> Path:
         """Write the report: all of it, or nothing.
@@ -150,11 +167,10 @@ def report(
     *,
     out: str | os.PathLike | None = None,
     force: bool = False,
-    code: bool = False,
     progress: bool = False,
     **options: Any,
 ) -> Report:
-    """Everything there is to measure of one or several models on one truth: the notebook ``kit/your_predictions``, run on it.
+    """Everything there is to measure of one or several models on one truth, on one page with the answer on its first screen.
 
     Ranking, label-wise and coverage metrics; all pairs of models; macro-F1 by train frequency below its ceiling; what each
     band of train frequency contributes; calibration before and after; the price of coverage; where models differ; the printed
@@ -169,8 +185,6 @@ def report(
         ``NAME.seed1``, ... are runs of one model.
     out : path, optional
         The folder to save it in (:meth:`Report.save`, with ``force``); one that may not be written to is refused at once.
-    code : bool
-        Whether the page has the notebook's code, folded.
     progress : bool
         Say on stderr what is being done.
     **options
@@ -202,8 +216,9 @@ def report(
             What "after" is calibrated by, cross-fitted over the test points. With few points isotonic regression says 0 or 1
             where it met only misses or only hits, which can raise NLL.
         metrics : sequence of str
-            What the models are compared in, as :func:`xcrepro.compare` takes it; all comparisons are corrected together. By
-            default P at the first k, and at the last P, nDCG, PSP, macro-F1 and coverage.
+            What the models are compared in, as :func:`xcrepro.compare` takes it. All comparisons are corrected together; the
+            first metric ranks the models. By default P at the first k, at the last nDCG, PSP and macro-F1, and ECE if all have
+            probabilities.
         per_point : sequence of str
             Metrics that are means over points, such as ``"nDCG"``: ``csv/points.csv`` gets their values at the last k.
         samples : int, optional
@@ -227,7 +242,7 @@ def report(
     ArgumentError, DataError, DataMissing
         For input that cannot belong together, and a folder that holds something else.
     LibraryMissing
-        Where matplotlib, papermill or nbconvert is not installed.
+        Where matplotlib is not installed.
 
     Examples
     --------
@@ -240,9 +255,8 @@ def report(
     >>> found.sentences("ranking")[0]                                                          # doctest: +SKIP
     'right leads P@1 with 100.0 % [100.0, 100.0]: 50.0 points [35.0, 65.0] above half (p < 0.001, over test points).'
     """
-    for library in ("matplotlib", "papermill", "nbconvert"):  # before the work, not after it
-        if importlib.util.find_spec(library) is None:
-            raise extras.missing(library)
+    if importlib.util.find_spec("matplotlib") is None:  # before the work, not after it
+        raise extras.missing("matplotlib")
     known = {name for door in (collect, reader.read) for name in inspect.signature(door).parameters}
     known = OPTIONS | known - {"truth", "predictions", "reading", "k"}
     for name in options.keys() - known:
@@ -254,177 +268,158 @@ def report(
     asked = Asked(given, **{name: options[name] for name in options.keys() & OPTIONS} | {"others": others})
     if out is not None:
         check_target(out, given.digest(), force)
-    # What leads to the same run where the reader has files; what is in memory is only handed over.
-    files = {"truth": truth, "labels": options.get("label_names")}
-    files |= {name: options.get(name) for name in ("train_truth", "texts", "exclude")}
-    named = {name: _path(value) for name, value in files.items() if isinstance(value, str | os.PathLike)}
     if progress:
-        print(f"running {NOTEBOOK} on {given.origin}: {', '.join(given.models)}", file=sys.stderr, flush=True)
-    made = _run(asked, named, code)
+        print(f"{given.origin}: {', '.join(given.models)}", file=sys.stderr, flush=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # what they say is on the page
+        made = make(asked)
+    files = [truth, *(options.get(name) for name in ("train_truth", "texts", "exclude", "label_names"))]
+    files += predictions if isinstance(predictions, list | tuple) else [predictions]
+    made = _without_folders(made, [name for name in files if isinstance(name, str | os.PathLike)])
     if progress:
         print(f"{time.perf_counter() - started:.1f} s", file=sys.stderr, flush=True)
-    if out is not None:
-        made.save(out, force)
-    return made
+    if out is None:
+        return made
+    return dataclasses.replace(made, folder=made.save(out, force).parent)
 
 
-def _path(value: str | os.PathLike) -> str:
-    """A path in full, a dataset's name as it is."""
-    path = Path(value).expanduser()
-    return str(path.resolve()) if path.exists() else str(value)
+def make(asked: Asked) -> Report:
+    """The page and its files. A part that fails is said in its place, and the rest is there."""
+    from xcrepro.repro.drawing import figures
+    from xcrepro.tools.reports import first, sentences
+    from xcrepro.tools.reports.measured import Measured
+    from xcrepro.tools.reports.parts import NOTES, PARTS
 
+    m, missing, files = Measured(asked), [], {}
+    given = asked.given
 
-def _run(asked: Asked, files: Mapping[str, str], code: bool) -> Report:
-    """The notebook, run on what is asked, and its page; ``files`` are parameters that say where it came from."""
-    import nbformat
+    def attempt(title: str, work: Callable, *about) -> Any:
+        try:
+            return work(*about)
+        except Exception as error:
+            missing.append(f"{title!r} is not whole: {type(error).__name__}: {error}.")
+            return None
 
-    given = list(files.values())
-    with tempfile.TemporaryDirectory(prefix="xcrepro-report-") as place:
-        home, out = Path(place), Path(place) / "out"
-        out.mkdir()
-        (home / "handed").write_bytes(pickle.dumps(asked))
-        values = asked.parameters | {"models": [], **files, "out": str(out), "handed": str(home / "handed")}
-        notebook = execute(values, home)
-        about = json.loads((out / FILE).read_text(encoding="utf-8"))
-        about["warnings"] += said_of_missing(notebook)
-        (out / FILE).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        files = {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
-    files["report.html"] = without_folders(to_html(notebook, f"Report: {about['title']}", code), given).encode()
-    for cell in notebook["cells"]:
-        if "injected-parameters" in cell.metadata.get("tags", []):  # the folder of this run is gone
-            cell.source = re.sub(r"^(out|handed) = .*\n?", "", cell.source, flags=re.MULTILINE)
-    files["report.ipynb"] = nbformat.writes(notebook).encode()
+    def drawn(name: str, figure) -> bytes:
+        found = figure and figure()
+        made = figures.render(*found, origin=given.origin, suffixes=PICTURES) if found else {}
+        files.update({f"figures/{name}{suffix}": made[suffix] for suffix in PICTURES if suffix in made})
+        return made.get(".svg", b"")
+
+    answers = {name: attempt("The first screen", make, m) for name, make in first.SENTENCES.items()}
+    answers = {name: text for name, text in answers.items() if text}
+    board = attempt("The scoreboard", first.board, m)
+    picture = attempt("The picture", drawn, "first", lambda: first.picture(m)) or b""
+    examples = attempt("Five test points", first.examples, m) or []
+    files["csv/metrics.csv"] = _csv(m.values)
+    boards, parts, body = [board] if board else [], {}, {}
+    for name, part in PARTS.items():
+        before, title = len(missing), NOTES[name]["title"]
+        found = attempt(title, part, m)
+        if found is not None:
+            tables = {**({name: found.table} if found.heading else {}), **found.more}
+            files |= {f"csv/{file}.csv": _csv(table) for file, table in tables.items()}
+        if found is not None and found.heading:
+            svg, said = attempt(title, drawn, name, found.figure) or b"", [text for text in found.said if text]
+            own = [dataclasses.replace(one, file=_file(files, one.name, name)) for one in found.grids]
+            picture_of = html.picture(svg, " ".join([f"{found.heading}.", *said[:1]]))
+            shown = [picture_of, html.said([*said[:2], NOTES[name]["note"], *missing[before:]])]
+            shown += [html.folded("Table", html.said(said[2:]), *(one.html() for one in own))]
+            boards, body[name] = [*boards, *own], html.section(name, found.heading, *shown)
+            names = [one.name for one in own]
+            parts[name] = {"heading": found.heading, "said": said, "tables": names, "figure": bool(svg)}
+        elif missing[before:]:
+            body[name] = html.section(name, title, html.said(missing[before:]))
+    files |= {f"latex/{one.name}.tex": one.latex(given.origin).encode() for one in boards}
+    found = {one for table in (m.values, m.pairs) for one in table["metric"]}
+    used = [METRICS[name] for name in (*METRICS, *sorted(filter(family, found))) if name in found]
+    versions = {"xcrepro": __version__, "Python": platform.python_version()}
+    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES if importlib.util.find_spec(name)}
+    doubts = [*asked.warnings, *(attempt("Do truth and predictions fit?", lambda: m.doubts) or []), *missing]
+    about = {
+        "format": FORMAT,
+        "title": given.title,
+        "origin": given.origin,
+        "about": first.about(m),
+        "models": given.models,
+    }
+    about |= {"compared": [f"{metric}@{k}" for metric, k in m.wanted], "metrics": [metric.name for metric in used]}
+    about |= {
+        "sentences": answers,
+        "scoreboard": board.records() if board else [],
+        "examples": examples,
+        "parts": parts,
+    }
+    options = {"ks": m.ks, **m.drawn, "calibrator": asked.calibrator, "A": given.A, "B": given.B}
+    about |= {"truth": m.recognised.text, "digest": given.digest(), "options": options, "versions": versions}
+    notes = sentences.reports_without(given, m.ks, attempt("A first look", lambda: m.first_look) or ())
+    about |= {"command": asked.command, "notes": notes, "warnings": doubts}
+    files["report.html"] = _page(about, board, picture, body, used).encode()
     return Report(about, files)
 
 
-def execute(values: Mapping[str, object], home: Path):
-    """The notebook, executed with these parameters by a kernel of its own, in a folder that may be written to."""
-    import nbformat
-    import yaml
-
-    from xcrepro.repro.engine import processes
-
-    source, executed, log = home / "source.ipynb", home / "report.ipynb", home / "log"
-    committed = paths.committed(NOTEBOOK)
-    nbformat.write(for_readers(committed), source)
-    quick = ["--no-progress-bar", "--no-request-save-on-cell-execute", "--autosave-cell-every", "0"]
-    arguments = [str(source), str(executed), *quick, "-y", yaml.safe_dump(dict(values))]
-    # The project that the notebook belongs to, whatever folder one stands in, and this environment's kernel.
-    environment = {**os.environ, "XCREPRO_ROOT": str(committed.parents[2]), "JUPYTER_PREFER_ENV_PATH": "1"}
-    environment["XCREPRO_OWN"] = "1"
-    process = processes.start_here(arguments, environment, log)
-    try:
-        import nbconvert  # noqa: F401  it takes seconds, in which the notebook runs
-
-        process.wait()
-    finally:
-        processes.stop([process])
-    # papermill ends with 1 after any error, also one after which the cells ran on.
-    notebook = nbformat.read(executed, 4) if executed.is_file() else None
-    if notebook is None or (process.returncode and not _whole(notebook)):
-        found = [] if notebook is None else [error for _, error in _errors(notebook)]
-        words = f"{found[0].ename}: {found[0].evalue}" if found else log.read_text(errors="replace").strip()
-        raise XCError(f"the notebook failed; its last words: {words[-800:]}")
-    notebook.cells = [cell for cell in notebook.cells if not _marks_an_error(cell)]
-    return notebook
+def _csv(table: pd.DataFrame) -> bytes:
+    return without_formulas(table).to_csv(index=False, lineterminator="\n").encode()
 
 
-def for_readers(path: Path):
-    """The notebook without the checks of the committed run, going on where a part of it fails."""
-    import nbformat
-
-    if not path.is_file():
-        raise DataMissing(f"{path}: a report needs the project's notebooks, as a clone and the wheel have them")
-    notebook = nbformat.read(path, 4)
-    notebook.cells = [c for c in notebook.cells if c.cell_type != "code" or "example" not in c.metadata.get("tags", [])]
-    for cell in notebook.cells:
-        if PART in cell.metadata.get("tags", []):
-            cell.metadata.tags.append("raises-exception")  # for papermill: the next cells run all the same
-    return notebook
+def _file(files: Mapping[str, bytes], *names: str) -> str:
+    """The CSV file behind a table: its own, or its part's."""
+    return next((file for file in (f"csv/{name}.csv" for name in names) if file in files), "")
 
 
-def _errors(notebook) -> list[tuple]:
-    """The cells that failed, each with its error."""
-    return [(cell, out) for cell in notebook.cells for out in cell.get("outputs", []) if out.output_type == "error"]
+def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, str], used: list) -> str:
+    """The page: the first screen, five points, the parts, and at the end what it was made with."""
+    from xcrepro.tools.reports.parts import NOTES
+
+    lead, *others = about["sentences"].values() or [""]
+    marks = "<p><small>bold: the best · ▲ leads clearly · ≈ too close to call</small></p>" * (len(about["models"]) > 1)
+    doubts, (who, bracket, by) = about["warnings"], lead.partition(" (")
+    rest = html.folded(f"{len(doubts) - 1} more", html.said(doubts[1:]))
+    sign = f'<div class="warnings" role="note">{html.said(["Warning: " + doubts[0]])}{rest}</div>' if doubts else ""
+    first = [
+        f'<header id="first">\n<h1>{html.escape(about["title"])}</h1>',
+        f'<p class="about">{html.escape(about["about"])}</p>{sign}',
+        f'<div class="answer"><div>\n<p class="lead"><strong>{html.escape(who)}</strong>{bracket}{html.escape(by)}</p>',
+        f"{board.html() + marks if board else ''}\n{html.said(others)}</div>",
+        html.picture(picture, f"{lead} The table has the numbers.") + "</div>",
+        "</header>",
+    ]
+    cards = "\n".join(map(html.card, about["examples"]))
+    links = {"first": "The answer"}
+    if cards:
+        links["examples"] = "Five test points"
+        more = '<p>More: <a href="csv/points.csv">all points</a>, <a href="csv/labels.csv">all labels</a>.</p>'
+        cards = f'<div class="cards">{cards}</div>'
+        first.append(html.section("examples", "Five test points, drawn by rule", cards, more))
+    rows = [(m.name, m.unit, m.better or "-", m.averages or "-", m.source) for m in used]
+    defined = pd.DataFrame(rows, columns=["metric", "unit", "better", "mean over", "source"])
+    said = [NOTES["method"]["note"], f"The truth is {about['truth']}.", f"Input: SHA-256 {about['digest']}."]
+    for what in ("options", "versions"):
+        said.append(f"{what.title()}: {', '.join(f'{name} = {value}' for name, value in about[what].items())}.")
+    said += [f"Command: {about['command']}"] if about["command"] else []
+    table = of_table("definitions", "The metrics; xcrepro.metrics has their definitions", defined).html()
+    sections = [*body.values()]
+    if about["notes"]:
+        sections += [html.section("notes", "What this report lacks, and why", html.said(about["notes"]))]
+    sections += [html.section("method", NOTES["method"]["title"], html.said(said), html.folded("The metrics", table))]
+    links |= {name: NOTES[name]["title"] for name in body} | ({"notes": "What it lacks"} if about["notes"] else {})
+    links["method"] = "Definitions"
+    inside = "\n".join([*first, *sections])
+    whole = f'<div class="xcrepro-report page" lang="en">\n{html.navigation(links)}\n<main>\n{inside}\n</main>\n</div>'
+    return html.page(f"Report: {about['title']}", whole)
 
 
-def _marks_an_error(cell) -> bool:
-    return any(tag.startswith("papermill-error") for tag in cell.metadata.get("tags", []))
+def _without_folders(made: Report, given: list) -> Report:
+    """The report without the folders of the files that it was made from."""
 
+    def without(text: str) -> str:
+        return without_folders(text, given)
 
-def _whole(notebook) -> bool:
-    """Whether every cell ran, and all that failed are parts."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    failed = [cell for cell, _ in _errors(notebook)]
-    return all(cell.execution_count for cell in code) and all(PART in cell.metadata.get("tags", []) for cell in failed)
-
-
-def said_of_missing(notebook) -> list[str]:
-    """Put a sentence where a part failed, in place of its traceback; return these sentences."""
-    import nbformat
-
-    said, heading = [], ""
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            heading = next((line[3:] for line in cell.source.splitlines() if line.startswith("## ")), heading)
-            continue
-        for at, out in enumerate(cell.get("outputs", [])):
-            if out.output_type == "error":
-                follows = bool(said) and out.ename == "NameError"  # it needs what an earlier part did not make
-                why = "it needs a part that is missing" if follows else f"{out.ename}: {out.evalue.strip()}"
-                said.append(f"{heading!r} is not whole: {why}.")
-                data = {"text/html": Said(said[-1:])._repr_html_(), "text/plain": said[-1]}
-                cell.outputs[at] = nbformat.v4.new_output("display_data", data)
-    return said
-
-
-_TEMPLATE = """
-{%- extends 'basic/index.html.j2' -%}
-{% block input_group %}<details><summary>Code</summary>
-<pre><code>{{ cell.source | escape_html }}</code></pre></details>{% endblock %}
-{% block data_svg %}<figure><img alt="{{ output | get_metadata('alt', 'image/svg+xml') | escape_html }}"
-src="data:image/svg+xml;base64,{{ output.data['image/svg+xml'] | text_base64 }}"></figure>{% endblock %}
-{% block stream_stderr %}{% endblock %}
-"""
-
-
-def to_html(notebook, title: str, code: bool = False) -> str:
-    """An executed notebook as one page that asks for no other file: its prose, tables and pictures, and its code if asked for.
-
-    Cells about the committed example, and sections whose cells show nothing, are left out.
-    """
-    import nbformat
-
-    body, _ = _exporter(code).from_notebook_node(nbformat.from_dict({**notebook, "cells": _shown(notebook.cells)}))
-    head, *parts = body.split("<h2>")
-    body = head + "".join(f'<h2 id="part-{at}">{part}' for at, part in enumerate(parts))
-    links = (f'<li><a href="#part-{at}">{part[: part.index("</h2>")]}</a></li>' for at, part in enumerate(parts))
-    return html.titled(title, f'<nav aria-label="Parts"><ul>{"".join(links)}</ul></nav>', body)
-
-
-@functools.cache
-def _exporter(code: bool):
-    """Nbconvert's, which reads its templates once."""
-    from nbconvert import HTMLExporter
-
-    how = {f"exclude_{what}": True for what in ("input_prompt", "output_prompt", "anchor_links")}
-    return HTMLExporter(raw_template=_TEMPLATE, exclude_input=not code, **how)
-
-
-def _shown(cells: Sequence) -> list:
-    """The cells of a page, section by section."""
-    sections: list[list] = [[]]
-    for cell in cells:
-        if set(cell.metadata.get("tags", [])) & {*ABOUT_THE_EXAMPLE, "injected-parameters"}:
-            continue
-        if cell.cell_type == "markdown":
-            if cell.source.startswith("## "):
-                sections.append([])
-            # Links into the project lead nowhere from a folder of the reader's.
-            cell = copy.copy(cell)
-            cell.source = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", cell.source)
-        sections[-1].append(cell)
-    return [cell for part in sections if any(one.get("outputs") for one in part) for cell in part]
+    files = {
+        name: without(content.decode()).encode() if Path(name).suffix in (".html", ".csv", ".tex") else content
+        for name, content in made.files.items()
+    }
+    return Report(json.loads(without(json.dumps(made.about, ensure_ascii=False))), files)
 
 
 # ---------------------------------------------------------------- on disk

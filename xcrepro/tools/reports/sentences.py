@@ -45,12 +45,17 @@ def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> 
     return text.lstrip("+-") if not text.strip("+-0.") else text
 
 
+def is_lower(metric: str) -> bool:
+    """Whether a lower value is better."""
+    return metric_named(metric).better == "lower"
+
+
 def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
     """The model with the best value, the first of equal ones; empty where none is known."""
     part = metrics[(metrics["metric"] == metric) & (metrics["k"] == k)].dropna(subset="value")
     if not len(part):
         return ""
-    at = part["value"].idxmin() if metric_named(metric).better == "lower" else part["value"].idxmax()
+    at = part["value"].idxmin() if is_lower(metric) else part["value"].idxmax()
     return str(part.loc[at, "model"])
 
 
@@ -91,7 +96,7 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     # The other that is hardest to tell from the best decides.
     nearest = others.assign(unknown=others["p"].isna(), size=others["value"].abs())
     nearest = nearest.sort_values(["unknown", "p", "size"], ascending=[False, False, True]).iloc[0]
-    sign, where = (-1, "below") if metric_named(metric).better == "lower" else (1, "above")
+    sign, where = (-1, "below") if is_lower(metric) else (1, "above")
     low, high = sorted((sign * nearest["low"], sign * nearest["high"]))
     apart, *ends = (number(value, metric) for value in (sign * nearest["value"], low, high))
     away = f"{apart} {unit(metric).replace('%', 'points')} [{ends[0]}, {ends[1]}]"
@@ -105,6 +110,24 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     if low > 0 and not np.isnan(nearest["p"]):
         why = "not clear after Holm's correction"
     return f"No clear leader in {what}: {best} ({value}) is {away} {where} {nearest['other']}, {why} ({said})."
+
+
+def lead(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str:
+    """A heading: who leads a metric at k, and by how much if by more than chance."""
+    best, what = best_of(metrics, metric, k), f"{metric}@{k}"
+    if not best:
+        return f"{what} is not known"
+    row = metrics[(metrics["model"] == best) & (metrics["metric"] == metric) & (metrics["k"] == k)].iloc[0]
+    value = f"{number(row['value'], metric)} {unit(metric)}"
+    if metrics["model"].nunique() == 1:
+        return f"{what} is {value}"
+    others, near = against(pairs, best, metric, k), not_clearly_worse(metrics, pairs, metric, k)
+    if not len(others):
+        return f"{best} has the best {what}, {value}"
+    if len(near) > 1:
+        return f"No clear leader in {what}: {listed(sorted(near), 3)} may be the best"
+    apart = number(others["value"].abs().min(), metric)
+    return f"{best} leads {what} by {apart} {unit(metric).replace('%', 'points')}"
 
 
 def with_interval(row: pd.Series, metric: str) -> str:
@@ -136,13 +159,9 @@ def seeds(metrics: pd.DataFrame, k: int) -> str:
 
 def pairs_counted(pairs: pd.DataFrame) -> str:
     """How many comparisons are clear."""
-    if not len(pairs):
-        return ""
-    clear = int((pairs["p"] < LEVEL).sum())
-    n = len(pairs[["left", "right"]].drop_duplicates())
+    clear, n = int((pairs["p"] < LEVEL).sum()), len(pairs[["left", "right"]].drop_duplicates())
     many = "one pair" if n == 1 else f"{n} pairs"
-    of = f"Of {len(pairs)} comparisons ({many} of models, each metric and k)"
-    return f"{of}, {clear} are clear at {LEVEL:.0%} (Holm, over all of them together)."
+    return f"{clear} of {len(pairs)} differences are more than chance ({many} of models, each metric)"
 
 
 def t_tests(table: pd.DataFrame, k: int) -> str:
@@ -156,7 +175,7 @@ def t_tests(table: pd.DataFrame, k: int) -> str:
     shared = int((part["shared"] > 3).sum())
     doubt = "labels that occur on the same points differ in the same direction, so p is too small there"
     doubt = f"; in {shared} of {len(part)} pairs of models, {doubt}" if shared else ""
-    return f"Macro-F1@{k} over labels: {found}{doubt}."
+    return f"Macro-F1@{k} over labels: {found}{doubt}"
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:
@@ -167,56 +186,41 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else "none"
 
 
-def bins(table: pd.DataFrame, k: int) -> str:
-    """How near the best model comes to each bin's ceiling."""
-    part = table[table["k"] == k]
-    said = []
-    for name, rows in part.groupby("bin", sort=False):
-        best = rows.loc[rows["value"].idxmax()]
-        if best["ceiling"] > 0:
-            share = best["value"] / best["ceiling"]
-            more = "at least " if best["ceiling is"] == "bound" else ""
-            whose = f"{best['model']} with {more}{share:.0%}" if best["value"] > 0 else "0% whatever the model"
-            said.append(f"{name}: {whose}")
-    what = f"The best binned macro-F1@{k} as a share of what any predictions could have"
-    return f"{what}: {'; '.join(said)}." if said else ""
+def share(value: float) -> str:
+    """A share as whole percent."""
+    return f"{100 * value:.0f} %"
 
 
-def bands(table: pd.DataFrame, k: int) -> str:
-    """Where each model's hits lie: its largest band, and the share in labels with fewer than 10 train points, if there are."""
-    said = []
-    for model, rows in table.groupby("model", sort=False):
-        hits = rows["hits"].sum()
-        if hits:
-            rare = rows[rows["band"].isin(["0", "1-9"])]
-            most = rows.loc[rows["hits"].idxmax()]
-            there = rare["with a test point"].sum() > 0
-            twice = there and most["band"] in set(rare["band"])
-            parts = [] if twice else [f"{most['hits'] / hits:.0%} in {most['band']}"]
-            parts += [f"{rare['hits'].sum() / hits:.1%} in labels with fewer than 10"] if there else []
-            said.append(f"{model} {', '.join(parts)}")
-    return f"Hits at {k} by the label's train points: {'; '.join(said)}." if said else ""
+def bins(table: pd.DataFrame, model: str, k: int) -> str:
+    """In which bin of labels that training has seen a model is furthest from the ceiling."""
+    part = table[(table["k"] == k) & (table["model"] == model) & (table["ceiling"] > 0) & (table["bin"] != "0")]
+    if not len(part):
+        return "No label that training has seen has a test point"
+    row = part.loc[(part["value"] / part["ceiling"]).idxmin()]
+    more = "at least " if row["ceiling is"] == "bound" else ""
+    reached = share(row["value"] / row["ceiling"])
+    return f"On labels with {row['bin']} training points {model} reaches {more}{reached} of the macro-F1@{k} that is possible"
 
 
-_WITHOUT_NOISE = "Before calibration, without the noise of the hits"
+def bands(table: pd.DataFrame, model: str) -> str:
+    """How much of a model's hits, and of what is relevant, is on labels with fewer than 10 train points."""
+    own = table[table["model"] == model]
+    if not own["hits"].sum():
+        return f"{model} has no hit"
+    of = own["band"].isin(["0", "1-9"])
+    hits, relevant = (share(own[name][of].sum() / own[name].sum()) for name in ("hits", "positives"))
+    both = f"{hits} of the hits of {model}, and {relevant} of what is relevant"
+    return f"{both}, are on labels with fewer than 10 training points"
 
 
-def calibration(table: pd.DataFrame, k: int, how: str = "isotonic regression") -> str:
-    """ECE before and after, of each model, and before without the noise of its hits; and what the same map does to NLL."""
-    words = {"ECE": f"ECE@{k} before and after {how}", "ECE corrected": _WITHOUT_NOISE}
-    sentences = []
-    for metric, what in words.items():
-        part = table[(table["metric"] == metric) & (table["k"] == k)]
-        said = []
-        for model, rows in part.groupby("model", sort=False):
-            states = [with_interval(row, metric) for _, row in rows.iterrows()]
-            said.append(f"{model} {' to '.join(states)}")
-        moved = _ways(table, k) if metric == "ECE" else ""
-        sentences += [f"{what}: {'; '.join(said)}{moved}."] if said else []
-    return " ".join(sentences)
+def calibration(table: pd.DataFrame, model: str, k: int, how: str = "isotonic regression") -> str:
+    """How far a model's scores are off, and what a map leaves."""
+    part = table[(table["metric"] == "ECE") & (table["k"] == k) & (table["model"] == model)].set_index("state")
+    after = f"; {how} leaves {number(part.loc['after', 'value'], 'ECE')}" if "after" in part.index else ""
+    return f"The scores of {model} are off by {number(part.loc['before', 'value'], 'ECE')} points on average{after}"
 
 
-def _ways(table: pd.DataFrame, k: int) -> str:
+def ways(table: pd.DataFrame, k: int) -> str:
     """For how many models calibration lowers ECE, and whether it lowers NLL too: a map can do the one and not the other."""
     wide = table[table["k"] == k].pivot_table(index="model", columns=["metric", "state"], values="value", sort=False)
     if ("ECE", "after") not in wide or ("NLL", "after") not in wide:
@@ -227,52 +231,40 @@ def _ways(table: pd.DataFrame, k: int) -> str:
         lower, higher = change[change < -1e-12].index, change[change > 1e-12].index
         text = f"{metric} falls for {len(lower)} of {len(change)} models"
         parts.append(text + (f" and rises for {len(higher)} ({listed(higher, 10)})" if len(higher) else ""))
-    return f". In all, {parts[0]}, {'but' if 'rises' in parts[1] else 'and'} {parts[1]}"
+    return f"Calibrated, {parts[0]}, {'but' if 'rises' in parts[1] else 'and'} {parts[1]}."
 
 
-def gaps(table: pd.DataFrame) -> str:
-    """The label that each model is most wrong about."""
-    said = []
-    for model, rows in table.groupby("model", sort=False):
-        worst = rows.iloc[0]
-        way = "too sure" if worst["shrunk"] > 0 else "not sure enough"
-        apart = number(abs(worst["shrunk"]), "P")
-        said.append(f"{model} is {way} of {worst['label']} by {apart} points ({worst['predicted']:,} predictions)")
-    return f"Shrunk towards the mean of all labels: {'; '.join(said)}." if said else ""
+def gaps(table: pd.DataFrame, model: str) -> str:
+    """The label that a model is most wrong about."""
+    worst = table[table["model"] == model].iloc[0]
+    way, apart = "too sure" if worst["shrunk"] > 0 else "not sure enough", number(abs(worst["shrunk"]), "P")
+    return f"{model} is {way} of {worst['label']} by {apart} points ({worst['predicted']:,} predictions)"
 
 
-def reliability(table: pd.DataFrame, k: int) -> str:
+def reliability(table: pd.DataFrame, model: str) -> str:
     """In which direction scores are off beyond chance, before calibration."""
-    said = []
-    for model, rows in table[table["state"] == "before"].groupby("model", sort=False):
-        filled = rows[rows["count"] > 0]
-        over, under = (filled["accuracy"] < filled["low"]).sum(), (filled["accuracy"] > filled["high"]).sum()
-        said.append(f"{model}: of {len(filled)} bins {over} too high, {under} too low")
-    return f"Scores at {k} beyond what chance explains (95 %): {'; '.join(said)}." if said else ""
+    own = table[(table["model"] == model) & (table["state"] == "before") & (table["count"] > 0)]
+    over, under = (own["accuracy"] < own["low"]).sum(), (own["accuracy"] > own["high"]).sum()
+    return f"Beyond what chance explains, of the {len(own)} bins of {model} {over} are too high, {under} too low."
 
 
-def price(table: pd.DataFrame) -> str:
-    """What coverage alone costs in precision."""
-    said = []
-    for model, rows in table.groupby("model", sort=False):
-        plain, greedy = rows[rows["beta"] == np.inf].iloc[0], rows[rows["beta"] == 0].iloc[0]
-        both = rows[(rows["P"] > plain["P"]) & (rows["Cov"] > plain["Cov"])].sort_values("P", ascending=False)
-        free = f" (with beta = {both['beta'].iloc[0]:g} both rise)" if len(both) else ""
-        cov, p = (number(greedy[name] - plain[name], "P", sign=True) for name in ("Cov", "P"))
-        said.append(f"{model} {cov} points of coverage, {p} points of precision{free}")
-    what = "Chosen for coverage alone (beta = 0) in place of the top"
-    found = f"{what} {table['k'].iloc[0]}: {'; '.join(said)}." if said else ""
-    return f"{found} Intervals are of values, not changes." if said else ""
+def price(table: pd.DataFrame, model: str) -> str:
+    """What coverage costs a model in precision: at the beta with the most coverage that raises both, else of coverage alone."""
+    rows = table[table["model"] == model]
+    plain = rows[rows["beta"] == np.inf].iloc[0]
+    both = rows[(rows["P"] > plain["P"]) & (rows["Cov"] > plain["Cov"])]
+    row = both.loc[both["Cov"].idxmax()] if len(both) else rows[rows["beta"] == 0].iloc[0]
+    cov, p = (number(row[name] - plain[name], "P", sign=True) for name in ("Cov", "P"))
+    return f"Labels of {model} chosen for coverage (beta = {row['beta']:g}): {cov} points of coverage, {p} points of precision"
 
 
-def won_and_lost(table: pd.DataFrame) -> str:
-    """On how many labels and points each two models differ."""
-    said = []
-    for (one, other), rows in table.groupby(["left", "right"], sort=False):
-        each = rows.to_dict("records")
-        parts = [f"{r['more'] + r['fewer']:,} {r['counted']} ({r['more']:,} to {r['fewer']:,})" for r in each]
-        said.append(f"{one} and {other} on {' and '.join(parts)}")
-    return f"More hits and fewer, model against other: {listed(said)}." if said else ""
+def won_and_lost(table: pd.DataFrame, one: str, other: str) -> str:
+    """On how many labels and points two models differ."""
+    rows = table[(table["left"] == one) & (table["right"] == other)].set_index("counted")
+    parts = [
+        f"{rows.loc[what, 'more']:,} {what} and fewer on {rows.loc[what, 'fewer']:,}" for what in ("points", "labels")
+    ]
+    return f"{one} has more hits than {other} on {'; on '.join(parts)}"
 
 
 def ranks(placed: pd.DataFrame, what: str) -> str:
@@ -311,11 +303,11 @@ def ceiling(given, k: int) -> str:
     return f"{what}: {'; '.join(found)}." if found else ""
 
 
-def seen(table: pd.DataFrame, k: int) -> str:
+def seen(table: pd.DataFrame, model: str, k: int) -> str:
     """What R@k is over all labels and over those that training has seen: the missing ones lower it most."""
-    part = table[(table["metric"] == "R") & (table["k"] == k)]
-    found = [f"{r.model} {number(r.seen, 'R')} % ({number(r.value, 'R')} over all)" for r in part.itertuples()]
-    return f"R@{k} over labels with a training point: {'; '.join(found)}." if found else ""
+    row = table[(table["metric"] == "R") & (table["k"] == k) & (table["model"] == model)].iloc[0]
+    both = number(row["seen"], "R"), number(row["value"], "R")
+    return f"Over the labels that training has seen R@{k} of {model} is {both[0]} %, over all {both[1]} %"
 
 
 def overlaps(table: pd.DataFrame, k: int) -> str:
@@ -327,17 +319,17 @@ def overlaps(table: pd.DataFrame, k: int) -> str:
     text = f"{most['left']} and {most['right']} share {number(most[column], 'P')} % of their first {k} labels"
     if len(table) > 1:
         text += f", the most of all pairs; {least['left']} and {least['right']} share {number(least[column], 'P')} %, the least"
-    return text + "."
+    return text
 
 
 def printed(table: pd.DataFrame) -> str:
     """How many of the printed values are in doubt."""
     doubted = int(table.apply(lambda column: column.astype(str).str.contains("†")).to_numpy().sum())
     rows = "One row is printed; of its" if len(table) == 1 else f"{len(table)} rows are printed; of their"
-    return f"{rows} values {doubted} {'is' if doubted == 1 else 'are'} in doubt."
+    return f"{rows} values {doubted} {'is' if doubted == 1 else 'are'} in doubt"
 
 
-def reports_without(given, ks: Sequence[int]) -> list[str]:
+def reports_without(given, ks: Sequence[int], first_look: Sequence[object] = ()) -> list[str]:
     """What the report lacks, and why."""
     ds = given.dataset
     own = [(model, top) for model, runs in given.runs.items() for top in runs.values()]
@@ -345,9 +337,7 @@ def reports_without(given, ks: Sequence[int]) -> list[str]:
     before = "The data are " if ds is not None and ds.comparable else "No printed results beside these: "
     said = [] if ds is None else [f"{before}{note}." for note in ds.notes]
     said += given.said
-    about = diagnose.of_dataset(given.dataset)
-    about |= {"texts": given.texts, "label_names": given.label_names}
-    said += [str(one) for one in diagnose.first_look(given.truth, Y_train=given.train, **about)]
+    said += map(str, first_look)
     said += [line if "relevant label" in line else f"{model}: {line}" for line, model in counted.items()]
     if given.label_counts is None:
         said.append("No train truth was given: no propensity-scored metrics, no bins of train frequency.")
