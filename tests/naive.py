@@ -185,6 +185,27 @@ def lrap(truth, ranking, k, n_labels, beyond="last"):
     return mean(rows)
 
 
+def label_weighted_lrap(truth, ranking, k, n_labels):
+    sizes = [len(y) for y in truth]
+    own = [lrap([y], [r], k, n_labels) for y, r in zip(truth, ranking, strict=True)]
+    return sum(s * v for s, v in zip(sizes, own, strict=True)) / max(1, sum(sizes))
+
+
+def extended(labels, pairs, levels=None):
+    """Labels, their parents, the parents of these, and so on, level by level."""
+    found, step = set(labels), set(labels)
+    while step and levels != 0:
+        step = {parent for child, parent in pairs if child in step}
+        found, levels = found | step, None if levels is None else levels - 1
+    return found
+
+
+def hierarchical(truth, ranking, k, pairs, value, micro):
+    rows = [(extended(y, pairs), extended(r[:k], pairs)) for y, r in zip(truth, ranking, strict=True)]
+    sizes = [(len(t & p), len(p), len(t)) for t, p in rows]
+    return value(*map(sum, zip(*sizes, strict=True))) if micro else mean([value(*each) for each in sizes])
+
+
 def coverage_error(truth, ranking, k, n_labels, beyond="last"):
     ranks = [full_ranks(y, r, k, n_labels, beyond) for y, r in zip(truth, ranking, strict=True)]
     return mean([each[-1] if each else 0 for each in ranks])

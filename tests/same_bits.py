@@ -23,7 +23,7 @@ from scipy import sparse
 
 import xcrepro as xc
 from xcrepro import models
-from xcrepro.core import arithmetic, calibrate, decide, distributions, judged, metrics, propensity
+from xcrepro.core import arithmetic, calibrate, decide, distributions, hierarchy, judged, metrics, propensity
 from xcrepro.core.data import tfidf
 from xcrepro.models import twin
 from xcrepro.tools.formats import vectorize
@@ -36,6 +36,7 @@ ROOMS = {
     "data.vectorize": "tools.formats.vectorize",
     "decide": "core.decide",
     "distributions": "core.distributions",
+    "hierarchy": "core.hierarchy",
     "judged": "core.judged",
     "propensity": "core.propensity",
 }
@@ -156,6 +157,9 @@ class Data:
         rng = np.random.default_rng(0)
         self.x = np.concatenate([rng.random(400), 40.0 * (rng.random(400) - 0.5), [0.0, 1.0, 1e-300, 700.0]])
         self.a, self.b = rng.random((37, 53)) - 0.5, rng.random((53, 41)) - 0.5
+        self.hierarchy = hierarchy.Hierarchy.from_pairs(
+            [(l, 500 + l // 7) for l in range(self.Y.shape[1])], self.Y.shape[1]
+        )
         self.given = {"ks": (1, 3, 5), "inverse_propensity": self.weights, "label_counts": self.counts}
 
     def bent(self, power: float) -> sparse.csr_matrix:
@@ -266,14 +270,16 @@ CASES: dict[str, Callable[[Data], object]] = {
     "propensity.estimate_from_hierarchy": lambda d: propensity.estimate_from_hierarchy(
         d.tree.train.Y, d.tree.parents, min_descendants=2, labels_per_bin=5
     ),
-    "propensity.ancestors": lambda d: propensity.ancestors(d.tree.parents, d.tree.parents.size),
+    "hierarchy.ancestors": lambda d: hierarchy.ancestors(d.tree.parents, d.tree.parents.size),
+    "hierarchy.Hierarchy": lambda d: d.hierarchy.packed(),
     "propensity.drop_labels": lambda d: propensity.drop_labels(d.test.Y_complete, 1.0 / d.weights, 5),
     **{
         f"metrics.{name}": lambda d, name=name: getattr(metrics, name)(d.Y, d.ours)
         for name in (
             "abandonment", "adg", "average_precision", "calibration_table", "confusion", "coverage", "f_beta", "hamming_loss",
-            "coverage_error", "label_entropy", "lrap", "macro_f1", "macro_precision", "macro_recall", "micro_f1",
-            "micro_precision", "micro_recall", "mrr", "ndcg", "pairs", "precision", "recall", "unique_labels",
+            "coverage_error", "exact_match", "hit_rate", "label_entropy", "lrap", "macro_f1", "macro_precision", "macro_recall",
+            "micro_f1", "micro_precision", "micro_recall", "mrr", "ndcg", "pairs", "precision", "r_precision", "recall",
+            "unique_labels",
         )
     },
     **{
@@ -289,12 +295,18 @@ CASES: dict[str, Callable[[Data], object]] = {
         metrics.conformal_threshold(d.Y, d.ours, 0.99, of="wrong"),
     ],
     "metrics.risk_coverage": lambda d: [metrics.risk_coverage(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
+    "metrics.auc": lambda d: [metrics.auc(d.Y, d.eta, average=average) for average in ("macro", "micro", None)],
     "metrics.aurc": lambda d: [metrics.aurc(d.Y, d.ours, 5, of=of) for of in ("rows", "pairs")],
     "metrics.Confused": lambda d: metrics.Confused(3).update(d.Y, d.ours).table(),
     "metrics.confused_labels": lambda d: metrics.confused_labels(d.Y, d.theirs, 5),
     "metrics.overlap": lambda d: metrics.overlap(d.ours, d.theirs),
     "metrics.rank_biased_overlap": lambda d: metrics.rank_biased_overlap(d.ours, d.theirs),
     "metrics.label_gaps": lambda d: metrics.label_gaps(d.Y, d.ours, 5),
+    "metrics.hierarchical": lambda d: [
+        metrics.hierarchical(d.Y, d.ours, hierarchy=d.hierarchy, of=of, average=average)
+        for of in "PRF"
+        for average in ("micro", "rows")
+    ],
     "metrics.precision_ceiling": lambda d: metrics.precision_ceiling(d.Y, d.ours, (1, 3)),
     "metrics.changed_labels": lambda d: metrics.changed_labels(d.ours, d.theirs, 5, label_counts=d.counts),
     "metrics.alpha_coverage": lambda d: metrics.alpha_coverage(d.Y, d.ours, alpha=0.3),

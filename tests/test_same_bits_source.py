@@ -102,7 +102,7 @@ ALLOWED = {
     ("core/metrics/replicates.py", "_Pairs._smooth", "@"): "sparse, and whole numbers",
     ("core/metrics/significance.py", "_Together.alike", "@"): SPARSE,
     ("core/propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
-    ("core/propensity.py", "ancestors", "@"): SPARSE,
+    ("core/hierarchy.py", "ancestors", "@"): SPARSE,
     ("core/metrics/labelwise.py", "best_macro_f1", "scipy.optimize"): "the optimum of a linear program, rounded to ten digits",
 }  # fmt: skip
 """File, function, what it uses: why that may stay. The one list of what is not computed to the bit by code of the kit."""

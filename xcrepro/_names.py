@@ -14,6 +14,7 @@ WHERE = {
     "claims": "xcrepro.repro.published.claims",
     "report": "xcrepro.tools.reports.report",
     "Report": "xcrepro.tools.reports.report",
+    "Hierarchy": "xcrepro.core.hierarchy",
     "State": "xcrepro.core.metrics.state",
     "calibrate": "xcrepro.core.calibrate",
     "data": "xcrepro.core.data",

@@ -496,3 +496,27 @@ def test_thresholds_that_mean_nothing_are_refused(scores, threshold, got):
     top = xc.TopK.from_ids([[0, 1]], scores, n_labels=3)
     with refused("threshold", got):
         top.above(threshold)
+
+
+def test_what_is_no_label_that_anybody_asked_for_stays_known(tmp_path):
+    """In files of predictions and of a State, and after calibration: averages over labels leave it out everywhere."""
+    ids, scores = np.array([[0, 3], [1, 4], [2, 0]], np.int32), np.array([[0.9, 0.2]] * 3, np.float32)
+    TopK = xc.TopK
+    top, Y = TopK(ids, scores, 5, outside=2), np.eye(5)[:3]
+    wanted = xc.metrics.macro_f1(Y, top, 2)
+    assert wanted == pytest.approx(xc.metrics.macro_f1(Y, TopK(ids, scores, 5), 2) * 5 / 3)
+    calibrator = xc.calibrate.Platt().fit(np.array([0.1, 0.4, 0.8]), np.array([0, 1, 1]))
+    found = [xc.calibrate.transform(calibrator, top)]
+    for small in (False, True):
+        top.save(tmp_path / "top.npz", small=small)
+        found.append(TopK.load(tmp_path / "top.npz"))
+    assert [each.outside for each in found] == [2, 2, 2]
+    assert [xc.metrics.macro_f1(Y, each, 2).tolist() for each in found] == [wanted.tolist()] * 3
+    xc.scale.write_block(tmp_path / "block.npz", Y, top)
+    assert xc.scale.evaluate([tmp_path / "block.npz"], 2, metrics=["macro-F1"])["value"].tolist() == wanted.tolist()
+    state = xc.State(2, ["macro-F1"]).update(Y, top)
+    state.save(tmp_path / "state.npz")
+    assert xc.State.load(tmp_path / "state.npz").compute()["value"].tolist() == wanted.tolist()
+    np.savez(tmp_path / "bad.npz", ids=ids, scores=scores, n_labels=5, outside=5)
+    with damaged("bad.npz"):
+        TopK.load(tmp_path / "bad.npz")

@@ -976,7 +976,8 @@ def transform(calibrator, top: TopK, *, link: str | Callable | None = None) -> T
 def _ranked(top: TopK, scores: np.ndarray) -> TopK:
     stored = scores.astype(np.float32)
     order = np.argsort(-stored, axis=1, kind="stable")
-    return TopK(np.take_along_axis(top.ids, order, 1), np.take_along_axis(stored, order, 1), top.n_labels)
+    ids, stored = (np.take_along_axis(each, order, 1) for each in (top.ids, stored))
+    return TopK(ids, stored, top.n_labels, top.names, top.outside)
 
 
 # ---------------------------------------------------------------------------------------------- links

@@ -14,7 +14,7 @@ BROUGHT_BY = {
     **dict.fromkeys(("filelock", "IPython", "nbclient", "nbconvert", "nbformat"), "notebooks"),
     **dict.fromkeys(("papermill", "psutil", "sklearn", "yaml"), "notebooks"),
     "matplotlib": "report",
-    "pyarrow": "formats",
+    **dict.fromkeys(("pyarrow", "rdflib"), "formats"),
 }
 """Name for ``import`` -> extra."""
 

@@ -461,7 +461,7 @@ class TopK:
         return top if k is None else top.head(k)
 
     def save(self, path: str | os.PathLike, *, small: bool = False) -> None:
-        """Write ``ids``, ``scores`` and ``n_labels`` to an ``.npz`` file, whole or not at all.
+        """Write ``ids``, ``scores``, ``n_labels`` and, unless it is 0, ``outside`` to an ``.npz`` file, whole or not at all.
 
         Parameters
         ----------
@@ -477,10 +477,13 @@ class TopK:
             For another ending.
         """
         with atomic_path(_npz_name(path)) as part:
+            arrays = {"ids": self.ids, "scores": self.scores, "n_labels": np.array(self.n_labels, np.int64)}
+            arrays |= {"outside": np.array(self.outside, np.int64)} if self.outside else {}
             if not small:
-                np.savez_compressed(part, ids=self.ids, scores=self.scores, n_labels=np.int64(self.n_labels))
+                np.savez_compressed(part, **arrays)  # type: ignore[arg-type]
                 return
-            arrays = {"ids": self.ids, "steps": _packed(self.scores), "n_labels": np.array(self.n_labels, np.int64)}
+            arrays = {"steps" if name == "scores" else name: array for name, array in arrays.items()}
+            arrays["steps"] = _packed(self.scores)
             with zipfile.ZipFile(part, "w", zipfile.ZIP_LZMA) as file:
                 for name, array in arrays.items():
                     about = zipfile.ZipInfo(f"{name}.npy")  # of no date
@@ -589,7 +592,10 @@ def read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:
         row, place = np.argwhere(~falls)[0]
         found = f"score {scores[row, place + 1]} at row {row}, place {place + 1}, above the one before it"
         raise DataError(path, found, "scores that fall along each row")
-    return TopK(top.ids, rounded, top.n_labels)
+    outside = stored.get("outside", np.zeros((), np.int64))
+    if outside.shape != () or outside.dtype.kind not in "iu" or not 0 <= int(outside) < int(n_labels):
+        raise DataError(path, f"outside of {outside.tolist()!r}"[:80], f"one whole number below its {n_labels} labels")
+    return TopK(top.ids, rounded, top.n_labels, outside=int(outside))
 
 
 def _from_ids(path: str | os.PathLike, ids: np.ndarray, scores: np.ndarray | None, n_labels: int) -> TopK:

@@ -25,6 +25,7 @@ from scipy import sparse
 from xcrepro.core import arithmetic
 from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.errors import ArgumentError
+from xcrepro.core.hierarchy import ancestors
 from xcrepro.core.truth import as_truth
 
 if TYPE_CHECKING:
@@ -349,60 +350,6 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
         stderr=("propensity", "sem"),
     )
     return HierarchyEstimate(labels, bins.rename_axis("bin"), truth.n_rows)
-
-
-def ancestors(parents, n_labels: int) -> sparse.csr_matrix:
-    """Who stands above whom in a hierarchy of labels.
-
-    Parameters
-    ----------
-    parents : array_like of int, shape (L,) or (m, 2)
-        The label above, -1 for none; or (child, parent) pairs.
-    n_labels : int
-
-    Returns
-    -------
-    csr_matrix of bool, shape (L, L)
-        Row = a label, columns = all labels above it.
-
-    Raises
-    ------
-    ArgumentError
-        For parents that are no labels or form a circle.
-
-    Examples
-    --------
-    >>> ancestors([-1, 0, 1], 3).toarray().astype(int).tolist()
-    [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
-    """
-    given = np.asarray(parents)
-    if given.size == 0:
-        given = np.zeros(given.shape, np.int64)  # nobody above anybody: no matter what nothing is made of
-    if given.dtype.kind not in "iu":
-        raise ArgumentError("parents", "must be whole numbers", f"dtype {given.dtype}")
-    if given.ndim == 1 and given.size == n_labels:
-        children = np.flatnonzero(given != -1)
-        above = given[children]
-    elif given.ndim == 2 and given.shape[1] == 2:
-        children, above = given.T
-    else:
-        rule = f"must be {n_labels} labels (-1: none), or (child, parent) pairs"
-        raise ArgumentError("parents", rule, f"shape {given.shape}")
-    for end, labels in (("child", children), ("parent", above)):
-        bad = (labels < 0) | (labels >= n_labels)
-        if bad.any():
-            raise ArgumentError("parents", f"must name labels 0 to {n_labels - 1}", f"the {end} {labels[bad][0]}")
-    up = sparse.csr_matrix((np.ones(children.size, bool), (children, above)), shape=(n_labels, n_labels))
-    n_circles, circle = sparse.csgraph.connected_components(up, connection="strong")
-    looped = children[children == above]
-    if n_circles < n_labels or looped.size:
-        label = looped[0] if looped.size else np.flatnonzero(np.bincount(circle)[circle] > 1)[0]
-        raise ArgumentError("parents", "must not lead back to where they came from", f"label {label} above itself")
-    found = step = up
-    while step.nnz:
-        step = step @ up
-        found = found + step
-    return found
 
 
 # ---------------------------------------------------------------------- missing labels

@@ -190,7 +190,9 @@ def test_every_kernel_has_been_compared(tmp_path):
     with both_ways() as ran:
         xc.TopK.from_scores(far, 5)
         xc.TopK.from_ids(np.array([[wide - 1, 3], [2, -1]], np.int32), n_labels=wide)
-        xc.evaluate(Y, top, (1, 3, 5), inverse_propensity=np.linspace(1, 9, 40), label_counts=np.arange(40) + 1)
+        given = {"inverse_propensity": np.linspace(1, 9, 40), "label_counts": np.arange(40) + 1}
+        above = xc.Hierarchy.from_pairs([(label, 40 + label // 5) for label in range(40)], 40)
+        xc.evaluate(Y, top, (1, 3, 5), **given, hierarchy=above)
         xc.metrics.macro_f1(Y, top)
         xc.metrics.reachable(Y)
         xc.metrics.paired_bootstrap(Y, top, top, metrics=("P", "macro-F1", "ECE"), samples=20)

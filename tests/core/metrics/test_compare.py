@@ -42,7 +42,8 @@ class Small:
         self.third = intervals.population(120, 60, seed=3)[1][0]
         self.trained = self.Y.getnnz(axis=0)
         self.weights = xc.propensity.inverse(self.trained + 1, 1000, 0.55, 1.5)
-        self.about = {"inverse_propensity": self.weights, "label_counts": self.trained}
+        hierarchy = xc.Hierarchy.from_pairs([(label, 60 + label // 4) for label in range(60)], 60)
+        self.about = {"inverse_propensity": self.weights, "label_counts": self.trained, "hierarchy": hierarchy}
         self.truth = [set(row.indices.tolist()) for row in self.Y]
         self.tops = {"good": self.good, "bad": self.bad, "third": self.third}
 
@@ -609,3 +610,71 @@ def test_the_error_of_a_mean_of_cells_is_that_of_the_rows_means(small):
     value, error = replicates.mean_difference(small.Y, cells, "P", samples=4000)
     assert value == pytest.approx(rows.mean())
     assert error == pytest.approx(rows.std() / np.sqrt(rows.size), rel=0.05)
+
+
+# ---------------------------------------------------------------- metrics of one's own
+
+
+def hits_by_row(Y, top):
+    return (np.take_along_axis(Y.toarray(), np.maximum(top.ids, 0), axis=1) * (top.ids >= 0)).mean(axis=1)
+
+
+EXTRA = {"mine": hits_by_row, "covered": lambda Y, top: len({*top.ids[hits_by_row(Y, top) > 0].ravel()}) / Y.shape[1]}
+
+
+def test_a_function_by_row_is_judged_as_the_metric_of_the_registry_that_it_is(small):
+    for interval in ({}, {"interval": 0.9, "samples": 40}):
+        found = xc.evaluate(small.Y, small.good, (1, 5), metrics=["P"], extra=EXTRA, **interval)
+        assert found["metric"].tolist() == ["P", "P", "mine", "mine", "covered", "covered"]
+        own = found[found["metric"] == "mine"].reset_index(drop=True)
+        np.testing.assert_allclose(own.iloc[:, 2:], found[found["metric"] == "P"].iloc[:, 2:], rtol=1e-12)
+    pairs = xc.compare(small.Y, small.tops, ["P@5", "mine@5", "covered@5"], extra=EXTRA, samples=40).set_index("metric")
+    np.testing.assert_allclose(
+        pairs.loc["mine", ["value", "low", "high", "p raw"]].astype(float),
+        pairs.loc["P", ["value", "low", "high", "p raw"]].astype(float), rtol=1e-9,
+    )  # fmt: skip
+
+
+def test_a_number_of_all_rows_has_the_interval_of_parts(small):
+    """As coverage has, which is such a number."""
+
+    def coverage(Y, top):
+        return xc.metrics.coverage(Y, top, top.k)[0]
+
+    about = {"metrics": "coverage@5", "interval": 0.9, "samples": 40, "extra": {"own": coverage}}
+    found = xc.evaluate(small.Y, {"runs": [small.good, small.third], "one": small.bad}, 5, **about)
+    found[["low", "high"]] = found[["low", "high"]].clip(0, 1)  # as those of the kit's own, a fraction, are
+    by_name = [
+        found[found["metric"] == name].drop(columns="metric").reset_index(drop=True) for name in ("coverage", "own")
+    ]
+    assert_frame_equal(*by_name, rtol=1e-9)
+    alone = xc.evaluate(small.Y, small.good, 5, metrics=[], extra={"own": coverage})
+    assert alone["value"].tolist() == xc.metrics.coverage(small.Y, small.good, 5).tolist()
+
+
+@pytest.mark.parametrize(
+    ("extra", "argument"),
+    [
+        ([hits_by_row], "extra"),
+        ({"P": hits_by_row}, "extra"),
+        ({"macro-F2": hits_by_row}, "extra"),
+        ({"mine@5": hits_by_row}, "extra"),
+        ({"mine": 3}, "extra['mine']"),
+        ({"mine": lambda Y, top: None}, "extra['mine']"),
+        ({"mine": lambda Y, top: [1.0, 2.0]}, "extra['mine']"),
+        ({"mine": lambda Y, top: np.nan}, "extra['mine']"),
+        ({"mine": lambda Y, top: top.ids}, "extra['mine']"),
+    ],
+)
+def test_what_is_no_metric_of_one_s_own(small, extra, argument):
+    with refused(argument):
+        xc.evaluate(small.Y, small.good, 5, extra=extra)
+    with refused(argument):
+        xc.compare(small.Y, {"a": small.good, "b": small.bad}, "P@5", extra=extra)
+
+
+def test_one_s_own_needs_all_rows_and_one_order_of_ties(small):
+    with refused("extra", "blocks, or no top"):
+        xc.evaluate([(small.Y, small.good)], extra=EXTRA)
+    with refused("extra", repr("expected")):
+        xc.evaluate(small.Y, small.good, extra=EXTRA, ties="expected")

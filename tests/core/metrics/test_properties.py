@@ -42,6 +42,7 @@ class Case:
     weight: list[float]
     n_relevant: list[int]
     trained: list[int]
+    pairs_above: list[tuple[int, int]]
 
     @property
     def ranking(self) -> list[list[int]]:
@@ -56,6 +57,7 @@ class Case:
         Y, _ = naive.as_matrices(self.n_labels, self.truth, self.ranking)
         top = xc.TopK.from_pairs([[*row.items()] for row in self.scores], n_labels=self.n_labels, k=5)
         given = {"label_counts": self.trained, "n_relevant": self.n_relevant, "metrics": metrics}
+        given["hierarchy"] = xc.Hierarchy.from_pairs([(0, -1), *self.pairs_above], self.n_labels)
         return xc.evaluate(Y, top, ks, np.array(self.weight), **given)
 
 
@@ -67,7 +69,11 @@ def cases(draw):
     scores = [{label: float(np.float32(draw(score))) for label in row} for row in rows]
     a_number = functools.partial(st.lists, min_size=n_labels, max_size=n_labels)
     weight, trained = draw(a_number(st.floats(1.0, 50.0))), draw(a_number(st.sampled_from([0, 1, 9, 10, 1000])))
-    return Case(n_labels, truth, scores, weight, [len(y) + draw(st.integers(0, 3)) for y in truth], trained)
+    n_relevant = [len(y) + draw(st.integers(0, 3)) for y in truth]
+    # A parent's number is higher than its child's, so that there is no cycle; from n_labels on it is no label.
+    nodes = st.integers(0, n_labels + 1)
+    above = draw(st.lists(st.tuples(nodes, nodes).filter(lambda pair: pair[0] < pair[1]), max_size=8))
+    return Case(n_labels, truth, scores, weight, n_relevant, trained, [(0, n_labels), *above])
 
 
 def ranked(oracle, *own, **options):
@@ -88,6 +94,11 @@ def weighed(oracle, *own, complete: bool = False, **options):
 def by_label(oracle, *own):
     """One that takes the number of labels."""
     return lambda case, k: oracle(case.truth, case.ranking, k, case.n_labels, *own)
+
+
+def hierarchical(value, micro: bool = False):
+    """Of the nodes that both have, that are predicted and that are true."""
+    return lambda case, k: naive.hierarchical(case.truth, case.ranking, k, case.pairs_above, value, micro)
 
 
 def of_pairs(oracle):
@@ -146,6 +157,21 @@ ORACLES = {
     "LRAP (at most)": by_label(naive.lrap, "next"),
     "coverage error": by_label(naive.coverage_error),
     "coverage error (at least)": by_label(naive.coverage_error, "next"),
+    "LRAP (label-weighted)": by_label(naive.label_weighted_lrap),
+    "RP": lambda case, k: naive.mean(
+        [len(y & {*r[:k]}) / max(1, min(k, len(y))) for y, r in zip(case.truth, case.ranking, strict=True)]
+    ),
+    "exact match": lambda case, k: naive.mean([y == {*r[:k]} for y, r in zip(case.truth, case.ranking, strict=True)]),
+    "hit rate": lambda case, k: naive.mean([not y.isdisjoint(r[:k]) for y, r in zip(case.truth, case.ranking, strict=True)]),
+    **{
+        f"{'micro-' * micro}{name}{'1' * (micro and name == 'hF')}": hierarchical(value, micro)
+        for micro in (False, True)
+        for name, value in (
+            ("hP", lambda both, predicted, true: both / max(1, predicted)),
+            ("hR", lambda both, predicted, true: both / max(1, true)),
+            ("hF", lambda both, predicted, true: 2 * both / max(1, predicted + true)),
+        )
+    },
     "ADG": ranked(naive.table1b, lambda rank: 1.0 / np.log2(rank + 1)),
     "F": ranked(naive.f_beta),
     "F (printed)": ranked(naive.f_beta, denominator="printed"),
@@ -231,6 +257,7 @@ def test_every_metric_equals_its_oracle(case):
 # ---------------------------------------------------------------- the same bits
 
 N_LABELS = 40
+HIERARCHY = xc.Hierarchy.from_pairs([(label, label // 3 + 40) for label in range(40)] + [(40, 60), (41, 60)], 40)
 SCORES = {
     "spread": lambda rng, shape: rng.random(shape),
     "equal": lambda rng, shape: np.full(shape, 0.3),
@@ -251,7 +278,7 @@ def rows(seed: int, n: int = 60, scores: str = "spread", k: int = 5):
 
 
 def empty(w, counts, metrics=None, ks=(1, 3, 5), **options) -> xc.State:
-    return xc.State(ks, EVERYTHING if metrics is None else metrics, w, counts, **options)
+    return xc.State(ks, EVERYTHING if metrics is None else metrics, w, counts, hierarchy=HIERARCHY, **options)
 
 
 def bits(found: xc.State, tmp_path) -> tuple[bytes, bytes]:
@@ -290,7 +317,7 @@ def test_any_cutting_order_and_tree_of_merges_gives_the_same_bits(seed, kind, ti
     order = rng.permutation(60)
     shuffled = new().update(Y[order], top.rows(order), None, n_relevant[order])
     assert shuffled.compute().equals(values)
-    given = {"inverse_propensity": w, "label_counts": counts, "metrics": metrics, "ties": ties}
+    given = {"inverse_propensity": w, "label_counts": counts, "metrics": metrics, "ties": ties, "hierarchy": HIERARCHY}
     blocks = ((Y[low : low + 7], top.rows(slice(low, low + 7))) for low in range(0, 60, 7))
     streamed = xc.evaluate(blocks, None, (1, 2, 4), **given, n_relevant=n_relevant)
     assert streamed.equals(values)

@@ -44,6 +44,11 @@ def twin():
 # ---------------------------------------------------------------- macro t-test
 
 
+def in_twos(n_labels: int) -> xc.Hierarchy:
+    """Each two labels below a node that is none."""
+    return xc.Hierarchy.from_pairs([(label, n_labels + label // 2) for label in range(n_labels)], n_labels)
+
+
 @pytest.fixture
 def quiet():
     """Where a test is about something else than shared errors."""
@@ -113,15 +118,17 @@ def test_means_over_rows_pair_rows(twin):
     """What is called a mean over rows is the mean of its own values on the rows alone."""
     Y, good, bad, _, w = twin
     full = np.asarray(Y.getnnz(axis=1)) + 1
-    how = {"inverse_propensity": w, "n_relevant": full}
+    how = {"inverse_propensity": w, "n_relevant": full, "hierarchy": in_twos(Y.shape[1])}
     names, n = registry.names("rows"), 40
     tops, how["n_relevant"] = [top.rows(range(n)) for top in (good, bad)], full[:n]
     tests = m.macro_t_test(Y[:n], *tops, 3, metrics=names, **how)
     ratios = {test.metric for test in tests if test.unit == "blocks of rows"}
-    assert ratios == {"micro-F1", "micro-P", "micro-R", "PSP", "PSnDCG", "PSnDCG (ideal k)"}
+    weighed = {"PSP", "PSnDCG", "PSnDCG (ideal k)", "LRAP (label-weighted)"}
+    assert ratios == {"micro-F1", "micro-P", "micro-R", "micro-hP", "micro-hR", "micro-hF1", *weighed}
 
     def alone(top, i):
-        return xc.evaluate(Y[i], top.rows([i]), 3, w, n_relevant=full[i : i + 1], metrics=names).value.to_numpy()
+        own = how | {"n_relevant": full[i : i + 1], "metrics": names}
+        return xc.evaluate(Y[i], top.rows([i]), 3, **own).value.to_numpy()
 
     rows = np.array([[alone(top, i) for i in range(n)] for top in tops])
     for i, test in enumerate(tests):
@@ -297,15 +304,16 @@ def test_each_sample_is_what_copying_the_drawn_rows_gives(twin):
     Y, good, bad = Y[rows], good.rows(rows), bad.rows(rows)
     full = np.asarray(Y.getnnz(axis=1)) + 1
     names = [*registry.names("rows", "labels"), *CALIBRATION]
-    how = {"inverse_propensity": w, "n_relevant": full, "confidence": 0.8, "method": "bootstrap"}
-    got = m.paired_bootstrap(Y, good, bad, (5, 1), metrics=names, samples=20, seed=4, **how)
+    about = {"inverse_propensity": w, "hierarchy": in_twos(Y.shape[1])}
+    how = {"n_relevant": full, "confidence": 0.8, "method": "bootstrap"}
+    got = m.paired_bootstrap(Y, good, bad, (5, 1), metrics=names, samples=20, seed=4, **about, **how)
     assert [(one.metric, one.k) for one in got] == [(name, k) for name in names for k in (5, 1)]
 
     def all_values(which):
         values = []
         for top in (good, bad):
             mine = [name for name in names if name not in CALIBRATION]
-            table = xc.evaluate(Y[which], top.rows(which), (5, 1), w, n_relevant=full[which], metrics=mine)
+            table = xc.evaluate(Y[which], top.rows(which), (5, 1), **about, n_relevant=full[which], metrics=mine)
             more = m.calibration_table(Y[which], top.rows(which), (5, 1), metrics=CALIBRATION)
             values.append([*table.value, *more.value])
         return np.array(values)

@@ -82,7 +82,7 @@ def test_better_and_unit_are_true():
     n = np.diff(Y.indptr).astype(float)
     good = xc.TopK.from_scores(np.clip(Y.toarray() * 0.98 + 0.01, 0, 1) - 1e-4 * rng.random(Y.shape), 5)
     bad = xc.TopK.from_scores(rng.random(Y.shape), 5)
-    tables = [xc.State(5, EVERYTHING, w, counts).update(Y, top, n_relevant=n).values() for top in (good, bad)]
+    tables = [empty(w, counts, ks=5).update(Y, top, n_relevant=n).values() for top in (good, bad)]
     for name, value in tables[0].items():
         if name in ("ECE over", "ECE under"):  # halves of it: one falls as the other rises
             continue

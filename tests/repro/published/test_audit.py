@@ -622,6 +622,12 @@ def test_what_no_share_can_be_is_found_first_of_all(write, name, printed):
     assert found.iloc[0][["check", "printed"]].tolist() == ["possible", printed]
 
 
+@pytest.mark.parametrize("heading", ["| **group** |||", "| group |", "group | |"])
+def test_a_heading_over_the_columns_of_a_markdown_table_is_no_row(write, heading):
+    text = f"| method | P@1 | P@3 |\n|---|---|---|\n| M | 80.1 | 70.2 |\n{heading}\n| N | 81.0 | 110.0 |\n"
+    assert audit_results(write(text))[["method", "printed"]].to_numpy().tolist()[0] == ["N", "110.0"]
+
+
 def test_a_column_twice_is_no_table(write):
     for header in ("metric,k,value,value", "metric,k,K,value", "method,method,P@1"):
         text = header + "\n" + ",".join(["P", "1", "1", "2"][: header.count(",") + 1]) + "\n"

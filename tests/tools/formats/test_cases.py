@@ -773,6 +773,16 @@ def test_qrels_and_runs_with_a_header_line(tmp_path, heads):
     assert found.row_ids == ("q1", "q2")
 
 
+@pytest.mark.parametrize("run", ["q1 Q0 d3 1 0.9 me\nq2 Q0 d3 1 0.9 me\nq2 Q0 d2 2 0.5 me\n",
+                                 "query-id\tcorpus-id\tscore\nq1\td3\t0.9\nq2\td3\t0.9\nq2\td2\t0.5\n"])  # fmt: skip
+def test_beirs_scores_are_relevance_in_a_truth_and_scores_in_predictions(tmp_path, run):
+    (tmp_path / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td3\t1\nq2\td1\t2\nq2\td2\t1\nq2\td3\t0\n")
+    (tmp_path / "run").write_text(run)
+    found = reader.read(tmp_path / "qrels.tsv", {"m": tmp_path / "run"})
+    assert found.truth.nnz == 3
+    assert xc.metrics.recall(found.truth, found.tops["m"], (1, 2)).tolist() == [0.5, 0.75]
+
+
 def test_a_models_config_is_a_list_of_names(tmp_path):
     for config in ({"label2id": {"b": 1, "a": 0}}, {"id2label": {"1": "b", "0": "a"}, "model_type": "bert"}):
         (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 3, **config}))
@@ -803,7 +813,7 @@ def test_a_printed_number_that_is_another_definition_is_explained():
         for at in range(0, 44, 16)
     ]  # fmt: skip
     for metric, k, value, name in (
-        ("R", 3, (hits[:, :3].sum(axis=1) > 0).mean(), "R (any hit)"),
+        ("R", 3, (hits[:, :3].sum(axis=1) > 0).mean(), "hit rate"),
         ("macro-F1", 3, np.mean(batches), "macro-F1 (mean over batches)"),
         ("LRAP", 9, np.mean(weights), "LRAP (label-weighted)"),
     ):

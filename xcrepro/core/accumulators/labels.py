@@ -183,7 +183,7 @@ class LabelCounts:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that was counted, in a form that depends on nothing else: equal counts give equal bytes."""
-        found = {"n_rows": np.array([self.n_rows], np.int64)}
+        found = {"n_rows": np.array([self.n_rows, self.outside][: 1 + (self.outside > 0)], np.int64)}
         for name, events in (("truth", self._truth), ("places", self._places)):
             found[f"{name}_keys"], found[f"{name}_counts"] = events.arrays(self._count_type)
         return found
@@ -194,10 +194,12 @@ class LabelCounts:
         if sorted(arrays) != sorted(names):
             raise ValueError(f"label counts must hold the arrays {', '.join(names)}; got {', '.join(sorted(arrays))}")
         n_rows = np.asarray(arrays["n_rows"])
-        if n_rows.dtype != np.int64 or n_rows.shape != (1,) or n_rows[0] < 0:
-            raise ValueError(f"n_rows must be one int64, 0 or more; got {n_rows!r}")
+        if n_rows.dtype != np.int64 or n_rows.shape not in ((1,), (2,)) or (n_rows < 0).any():
+            raise ValueError(f"n_rows must be one int64, 0 or more, or two with the labels outside; got {n_rows!r}")
         fresh = LabelCounts(self.n_labels, self.ks)
-        fresh.n_rows = int(n_rows[0])
+        fresh.n_rows, fresh.outside = (*n_rows.tolist(), 0)[:2]
+        if fresh.outside >= max(self.n_labels, 1):
+            raise ValueError(f"n_rows has {fresh.outside} labels outside, of {self.n_labels}")
         for name, events in (("truth", fresh._truth), ("places", fresh._places)):
             events.restore(name, arrays[f"{name}_keys"], arrays[f"{name}_counts"], fresh.n_rows, fresh._count_type)
         hit = fresh.hit_labels()
@@ -206,7 +208,8 @@ class LabelCounts:
             raise ValueError(
                 f"places_counts must not hold more hits of a label than rows it is relevant to: label {label}"
             )
-        self._truth, self._places, self.n_rows = fresh._truth, fresh._places, fresh.n_rows
+        self._truth, self._places = fresh._truth, fresh._places
+        self.n_rows, self.outside = fresh.n_rows, fresh.outside
         return self
 
     def hit_labels(self) -> HitLabels:

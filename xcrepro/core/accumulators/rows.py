@@ -6,6 +6,7 @@ import copy
 import decimal
 import functools
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.kernels import exact, resample, sets
 from xcrepro.core.kernels import ranking as kernel
 from xcrepro.core.kernels import truth as truth_kernel
+
+if TYPE_CHECKING:
+    from xcrepro.core.hierarchy import Hierarchy
 
 _ROWS_A_THREAD = 2**15  # below twice as many a second thread gains nothing
 _BEST = {kernel.BEST_HITS, kernel.BEST_DCG, kernel.BEST_NDCG_LABELS}
@@ -38,7 +42,9 @@ class RowSums:
     samples : int
         0, or as many weighted sums beside each other: ``add`` then takes weights (n, samples).
     expected : bool
-        Of each row the mean over all orders of its tied scores; not for the columns FIRST, AP, LRAP and DEPTH.
+        Of each row the mean over all orders of its tied scores; not for columns of ``ties.IN_ORDER``.
+    hierarchy : Hierarchy, optional
+        Of the L labels; needed by the kernel's columns from HIERARCHY to WEIGHTED.
 
     Attributes
     ----------
@@ -55,6 +61,7 @@ class RowSums:
         beta: float = 1.0,
         samples: int = 0,
         expected: bool = False,
+        hierarchy: Hierarchy | None = None,
     ) -> None:
         self.ks = np.asarray(ks, np.int64)
         self.columns = np.array(sorted(set(columns)), np.int64)
@@ -63,7 +70,11 @@ class RowSums:
         if inverse_propensity is None and self.columns.max(initial=0) >= kernel.WEIGHTED:
             do = "xcrepro.propensity.inverse(label_counts, n_points, A, B)"
             raise ArgumentError("inverse_propensity", "must be given for a propensity-scored metric", None, do)
-        self._weights = inverse_propensity
+        self._reach = any(kernel.HIERARCHY <= column < kernel.WEIGHTED for column in self.columns.tolist())
+        if hierarchy is None and self._reach:
+            do = "xcrepro.Hierarchy.from_pairs(pairs, label_names)"
+            raise ArgumentError("hierarchy", "must be given for a hierarchical metric", None, do)
+        self._weights, self._hierarchy = inverse_propensity, hierarchy
         self._best = not _BEST.isdisjoint(self.columns.tolist())
         self._own = kernel.LABEL_WEIGHTS in self.columns
         self._given_truth = self.columns.max(initial=0) >= kernel.GIVEN_TRUTH
@@ -109,6 +120,11 @@ class RowSums:
         longest = min(exact.ROWS, hi - lo)
         best = np.empty((longest if self._best else 0, block.ids.shape[1]))
         expected = np.empty((longest if self._expected else 0, block.ids.shape[1], 3))
+        reached = np.empty((longest if self._reach else 0, block.ids.shape[1], 2), np.int64)
+        n_reached, nodes = np.empty(len(reached), np.int64), ()  # type: np.ndarray, tuple
+        if self._hierarchy is not None and self._reach:
+            above = self._hierarchy.above
+            nodes = above.indptr, above.indices, np.zeros(above.shape[1], np.int64)  # the last for the kernel to mark
         out = np.empty((longest, self.columns.size, self.ks.size))
         flat = out.reshape(longest, self.columns.size * self.ks.size)
         for first in range(lo, hi, exact.ROWS):
@@ -121,7 +137,10 @@ class RowSums:
                 stored = block.stored
                 parts = truth.indptr, truth.indices, stored.ids, stored.scores, weights
                 sets.expected(*parts, first, last, expected)
-            rows = found, block.ids, sizes, truth.n_labels, weights, best, own, given, expected
+            if self._reach:
+                parts = truth.indptr, truth.indices, block.ids, *nodes
+                kernel.reached(*parts, first, last, reached, n_reached)
+            rows = found, block.ids, sizes, truth.n_labels, weights, best, own, given, expected, reached, n_reached
             kernel.rows(*rows, self._beta2, self.ks, self.columns, first, last, out)
             yield first, last - first, flat
 

@@ -16,7 +16,10 @@ from xcrepro.core.kernels import sets
 from xcrepro.core.predictions import TopK
 
 ORDERS = "expected", "lowest", "highest"
-IN_ORDER = frozenset((kernel.FIRST, kernel.AP, kernel.LRAP, kernel.LRAP_MOST, kernel.DEPTH, kernel.DEPTH_LEAST))
+IN_ORDER = frozenset(
+    {kernel.FIRST, kernel.AP, kernel.LRAP, kernel.LRAP_MOST, kernel.LRAP_LABELS, kernel.DEPTH, kernel.DEPTH_LEAST}
+    | {kernel.EXACT, *range(kernel.HIERARCHY, kernel.WEIGHTED)}
+)
 """Columns that do not add up over places, so that their mean over all orders has no short form."""
 
 _ROWS = 2**14  # in one go

@@ -9,7 +9,7 @@ a name                            ``Y.txt`` of raw text, PECOS' ``output-items.t
 ``id<TAB>name``                   a label map, ids 0 to L - 1 in any order
 ``code->name``                    ``Y.map`` and raw label files of the LF datasets; line n is label n - 1
 ``<uri><TAB>name``                Annif's subject vocabulary; line n is label n - 1
-a JSON object with ``title``      ``lbl.json.gz`` of the LF datasets; its ``uid`` is a code
+a JSON object with ``title``      ``lbl.json.gz`` of the LF datasets, OAXMLC's ontology; its ``uid``, or ``label``, is a code
 one JSON list, or object          names in the order of the ids; name to id, or id to name; a ``config.json`` with ``label2id``
 ``id,name`` or ``name,id``        a table without a header, ids 0 to L - 1; commas, semicolons or tabs between
 a table with a header             ``name`` (or ``label``, ``label_en``, ``title``), and beside it ``id``, or ``uri`` or ``code``
@@ -320,7 +320,7 @@ def _json(path: str | os.PathLike, lines: list[str]) -> LabelNames | None:
                 return None  # a name may begin with a bracket
             raise DataError(path, shown(text), "a JSON object with a 'title'", line=number)
         names.append(entry["title"] if "title" in entry else entry["name"])
-        codes.append(entry.get("uid"))
+        codes.append(entry.get("uid", entry.get("label")))
     return LabelNames(tuple(names), codes_of(codes))
 
 

@@ -25,6 +25,16 @@ LRAP = 14  # sum over hits of (hits up to there) / r, / |y|; a relevant label be
 LRAP_MOST = 15  # the same with the labels beyond k at the next places
 DEPTH = 16  # the place of the last relevant label, L if one is beyond k
 DEPTH_LEAST = 17  # the same with the labels beyond k at the next places
+R_PRECISION = 18  # S(1, 1) / min(k, |y|)
+EXACT = 19  # 1 if the labels predicted are those of the row
+LRAP_LABELS = 20  # LRAP times |y|
+HIERARCHY = 50  # from here to WEIGHTED of labels together with the nodes above them
+H_HITS = 50  # in both sets
+H_PREDICTED = 51
+H_RELEVANT = 52  # the same at each k
+H_PRECISION = 53
+H_RECALL = 54
+H_F = 55
 WEIGHTED = 100
 PS_HITS = 100  # S(w, 1)
 PS_DCG = 101  # S(w, 1/log2(r+1))
@@ -42,6 +52,9 @@ PS_F_PRINTED = 204
 # Of `expected`, for each place: over all orders of tied scores the mean hit, the mean weight of the hit, and the chance that a
 # place up to here holds a hit.
 SHARE, WORTH, CHANCE = range(3)
+NODES, SHARED = range(
+    2
+)  # of ``reached``, for each place: the nodes that it is the first to reach; those that the truth has
 
 
 @kernel
@@ -55,6 +68,8 @@ def rows(
     label_weights,
     n_relevant,
     expected,
+    reached,
+    n_reached,
     beta2,
     ks,
     columns,
@@ -66,7 +81,8 @@ def rows(
 
     ``weights`` is per label, empty when no column needs it; so is ``best`` (hi - lo, k),
     ``label_weights`` (n,) and ``n_relevant`` (n,). ``expected`` (hi - lo, k, 3), unless it is empty, takes the place of
-    ``found``: then FIRST, AP, LRAP and DEPTH are not to be asked for.
+    ``found``: then FIRST, AP, LRAP, DEPTH and EXACT are not to be asked for. ``reached`` (hi - lo, k, 2) and ``n_reached``
+    (hi - lo,) are what :func:`reached` fills; empty when no column needs them.
     """
     places = found.shape[1]
     k_max = ks[-1]
@@ -81,11 +97,13 @@ def rows(
     has_best = best.shape[0] > 0
     has_expected = expected.shape[0] > 0
     has_relevant = n_relevant.size > 0
+    has_reached = reached.shape[0] > 0
     for row in range(lo, hi):
         n_true = n_labels_true[row]
         n_full = n_relevant[row] if has_relevant else 0.0
         hits = dcg = reciprocal = predicted = first_hit = rising = last_hit = served = 0.0
-        ps_hits = ps_dcg = ps_reciprocal = best_hits = best_dcg = 0.0
+        ps_hits = ps_dcg = ps_reciprocal = best_hits = best_dcg = h_hits = h_predicted = 0.0
+        h_relevant = n_reached[row - lo] if has_reached else 0.0
         place = 0
         for i in range(ks.size):
             k = ks[i]
@@ -119,6 +137,9 @@ def rows(
                 if has_best:
                     best_hits += best[row - lo, place]
                     best_dcg += best[row - lo, place] * discount[place]
+                if has_reached and place < places:
+                    h_predicted += reached[row - lo, place, NODES]
+                    h_hits += reached[row - lo, place, SHARED]
                 place += 1
             # 0/0 is 0 here: a row without labels counts, and counts 0.
             true_or_1 = n_true if n_true > 0 else 1.0
@@ -153,8 +174,13 @@ def rows(
                     value = predicted
                 elif column == PRECISION_SET:
                     value = hits / max(predicted, 1.0)
-                elif column == LRAP:
-                    value = (rising + (n_true - hits) * n_true / n_labels) / true_or_1
+                elif column == R_PRECISION:
+                    value = hits / min(k, true_or_1)
+                elif column == EXACT:
+                    value = 1.0 if hits == n_true and predicted == n_true else 0.0
+                elif column in (LRAP, LRAP_LABELS):
+                    value = rising + (n_true - hits) * n_true / n_labels
+                    value /= true_or_1 if column == LRAP else 1.0
                 elif column == LRAP_MOST:
                     value = rising
                     for beyond in range(1, n_true - int(hits) + 1):
@@ -164,6 +190,18 @@ def rows(
                     value = last_hit if hits == n_true else n_labels
                 elif column == DEPTH_LEAST:
                     value = last_hit if hits == n_true else predicted + n_true - hits
+                elif column == H_HITS:
+                    value = h_hits
+                elif column == H_PREDICTED:
+                    value = h_predicted
+                elif column == H_RELEVANT:
+                    value = h_relevant
+                elif column == H_PRECISION:
+                    value = h_hits / max(h_predicted, 1.0)
+                elif column == H_RECALL:
+                    value = h_hits / max(h_relevant, 1.0)
+                elif column == H_F:
+                    value = (1.0 + beta2) * h_hits / (beta2 * h_relevant + h_predicted) if h_hits > 0 else 0.0
                 elif column == PS_HITS:
                     value = ps_hits
                 elif column == PS_DCG:
@@ -191,3 +229,32 @@ def rows(
                 elif column == LABEL_WEIGHTS:
                     value = label_weights[row]
                 out[row - lo, c, i] = value
+
+
+@kernel
+def reached(indptr, indices, ids, ends, above, seen, lo, hi, out, n_true):
+    """Of rows [lo, hi): the nodes of the truth, ``n_true[row - lo]``, and what each place reaches, ``out[row - lo, place]``.
+
+    The nodes of label l are ``above[ends[l]:ends[l + 1]]``, itself included. ``seen`` (nodes,) int64 is written to; it must
+    be 0 at first, and the rows of later calls with the same one must be others.
+    """
+    for row in range(lo, hi):
+        mark = 2 * row + 1  # seen in the truth; with the next number in the predictions
+        found = 0
+        for i in range(indptr[row], indptr[row + 1]):
+            for j in range(ends[indices[i]], ends[indices[i] + 1]):
+                if seen[above[j]] != mark:
+                    seen[above[j]] = mark
+                    found += 1
+        n_true[row - lo] = found
+        for place in range(ids.shape[1]):
+            nodes, shared = 0, 0
+            if ids[row, place] >= 0:
+                for j in range(ends[ids[row, place]], ends[ids[row, place] + 1]):
+                    before = seen[above[j]]
+                    if before != mark + 1:
+                        nodes += 1
+                        shared += before == mark
+                        seen[above[j]] = mark + 1
+            out[row - lo, place, NODES] = nodes
+            out[row - lo, place, SHARED] = shared

@@ -44,8 +44,11 @@ from xcrepro.core.metrics.ranking import (
     adg,
     average_precision,
     coverage_error,
+    exact_match,
     f_beta,
     hamming_loss,
+    hierarchical,
+    hit_rate,
     lrap,
     micro_f1,
     micro_precision,
@@ -56,6 +59,7 @@ from xcrepro.core.metrics.ranking import (
     precision_ceiling,
     psndcg,
     psp,
+    r_precision,
     recall,
 )
 from xcrepro.core.metrics.registry import METRICS, table
@@ -72,6 +76,7 @@ if TYPE_CHECKING:
     from xcrepro.core.metrics.agreement import changed_labels as changed_labels
     from xcrepro.core.metrics.agreement import overlap as overlap
     from xcrepro.core.metrics.agreement import rank_biased_overlap as rank_biased_overlap
+    from xcrepro.core.metrics.auc import auc as auc
     from xcrepro.core.metrics.confused import Confused as Confused
     from xcrepro.core.metrics.confused import confused_labels as confused_labels
     from xcrepro.core.metrics.gaps import label_gaps as label_gaps
@@ -86,6 +91,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Confused": "confused",
     "ThresholdCurve": "sets",
+    "auc": "auc",
     "aurc": "sets",
     "best_threshold": "sets",
     "changed_labels": "agreement",
@@ -114,6 +120,7 @@ __all__ = [
     "ace",
     "adg",
     "alpha_coverage",
+    "auc",
     "aurc",
     "average_precision",
     "best_macro_f1",
@@ -134,8 +141,11 @@ __all__ = [
     "diversity",
     "ece",
     "evaluate",
+    "exact_match",
     "f_beta",
     "hamming_loss",
+    "hierarchical",
+    "hit_rate",
     "holm",
     "label_entropy",
     "label_gaps",
@@ -159,6 +169,7 @@ __all__ = [
     "precision_ceiling",
     "psndcg",
     "psp",
+    "r_precision",
     "rank_biased_overlap",
     "reachable",
     "recall",

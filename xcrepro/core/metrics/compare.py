@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xcrepro.core import distributions
@@ -36,6 +36,8 @@ def compare(
     inverse_propensity=None,
     label_counts=None,
     n_relevant=None,
+    hierarchy=None,
+    extra: Mapping[str, Callable] | None = None,
     samples: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -62,7 +64,7 @@ def compare(
     margin : float, optional
         The smallest difference that matters to you, as a fraction: 0.005 is half a point. A large p does not say that two
         models are alike; with a margin the table does.
-    inverse_propensity, label_counts, n_relevant, samples, seed
+    inverse_propensity, label_counts, n_relevant, hierarchy, extra, samples, seed
         As for :func:`xcrepro.evaluate`.
 
     Returns
@@ -131,10 +133,11 @@ def compare(
     if against is not None:
         right = names.index(against if against in names else one_of("against", against, names))
         pairs = [(left, right) for left in range(len(names)) if left != right]
-    options = Options(inverse_propensity, n_relevant, label_counts)
+    options = Options(inverse_propensity, n_relevant, label_counts, hierarchy, extra)
     how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": pairs}
-    found = Replicates(Y, given, ks, metrics, options, **how).differences()
-    warn_of_ties(Y, given, ks, metrics)
+    engine = Replicates(Y, given, ks, metrics, options, **how)
+    found = engine.differences()
+    warn_of_ties(Y, given, ks, metrics, engine.own)
     found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
     if margin is not None:
         found["alike"] = (found["low"] > -margin) & (found["high"] < margin)

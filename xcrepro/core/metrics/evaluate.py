@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from xcrepro.core.accumulators.block import KS
 from xcrepro.core.arguments import one_of, real_number
 from xcrepro.core.errors import ArgumentError, DataWarning
+from xcrepro.core.metrics import extra as callers
 from xcrepro.core.metrics import ranking, registry, replicates, state
 from xcrepro.core.predictions import TopK
 from xcrepro.core.tensors import labels_as_matrix
@@ -29,7 +30,9 @@ def evaluate(
     label_counts=None,
     *,
     n_relevant=None,
+    hierarchy=None,
     metrics=None,
+    extra: Mapping[str, Callable] | None = None,
     interval: float | None = None,
     samples: int = 1000,
     seed: int = 0,
@@ -53,12 +56,20 @@ def evaluate(
         and so on, ``macro-F1 (0)`` for labels never trained.
     n_relevant : array_like of float, shape (n,), optional
         Label counts of the complete truth; with ``inverse_propensity`` adds PS-R, PS-MRR, PS-ADG and PS-F.
+    hierarchy : Hierarchy, optional
+        What is above each label (:class:`xcrepro.Hierarchy`); adds hP, hR, hF and their micro-averages
+        (:func:`xcrepro.metrics.hierarchical`), which give credit to a label near the right one.
     metrics : str or sequence of str, optional
         To compute just these: names of :func:`xcrepro.metrics.table`, at all ``ks``, or at one, as ``"nDCG@5"``. Only so: the
         calibration metrics, such as ``"ECE@5"``, for scores in [0, 1]; ``coverage (reachable)``, which keeps the truth of all
         rows and takes longer than all else together; variants that the default leaves out; and families with a number in the
         name: ``"macro-F2"`` (any beta), ``"alpha-coverage (0.5)"``, ``"n'-coverage (100)"``. Diversity, which needs the labels'
         words, is :func:`xcrepro.metrics.diversity` only.
+    extra : mapping of str to callable, optional
+        Metrics of your own, by name: functions of the truth, a CSR matrix of float64 ones, and a TopK of k places. One that
+        returns an array with a number for each row is averaged over rows, and its interval is that of such a mean. One that
+        returns a number of all rows together has the other kind of interval, for which it is called on parts of the rows, some
+        thousand times. Those that ``metrics`` does not name are asked for at all of ``ks``. Not for blocks.
     interval : float, optional
         Such as 0.95: adds the columns ``stderr``, ``low`` and ``high``. The interval is to hold, with this probability, the
         value that is to be expected on a fresh test set of as many rows. It takes each metric's own replicates of the rows (see
@@ -164,6 +175,17 @@ def evaluate(
     1      macro-F1 (1-9)  3  0.833333
     2  macro-F1 (100-999)  3  0.666667
 
+    A metric of one's own, here the place of the first hit, and none counts as 9:
+
+    >>> def place(Y, top):
+    ...     hit = np.take_along_axis(Y.toarray(), top.ids, axis=1) > 0
+    ...     return np.where(hit.any(axis=1), hit.argmax(axis=1) + 1, 9)
+    >>> evaluate(Y, top, ks=(1, 3), metrics="P@1", extra={"first hit": place})
+          metric  k  value
+    0          P  1    0.5
+    1  first hit  1    5.0
+    2  first hit  3    1.5
+
     How sure is a value? Half of 40 points are right, and the interval says what that is worth. The three trainings of the
     second model differ by so much that most of its error is the training's:
 
@@ -189,8 +211,16 @@ def evaluate(
         raise ArgumentError("ties", "must be 'lowest-id' with interval", repr(ties), "ask for one of them at a time")
     if metrics is None:
         given = inverse_propensity is not None, label_counts is not None, n_relevant is not None
-        metrics = registry.default(*given, ties)
+        metrics = registry.default(*given, ties, hierarchy is not None)
     about = inverse_propensity, label_counts
+    own: dict[str, registry.Metric] = {}
+    if extra is not None:
+        first = next(iter(replicates.models_of("top", top).values()))[0] if isinstance(top, Mapping) else top
+        if first is None or ties != "lowest-id":
+            rule = "must go with a truth and its predictions, and with ties='lowest-id'"
+            raise ArgumentError("extra", rule, "blocks, or no top" if first is None else repr(ties))
+        Y = as_truth(labels_as_matrix("Y", Y, first.n_labels))
+        own = callers.metrics_of(extra, Y, first)
     many = isinstance(top, Mapping)
     if interval is not None:
         if top is None:
@@ -198,19 +228,28 @@ def evaluate(
             raise ArgumentError("interval", "must go with a truth and its predictions", "blocks, or no top", do)
         real_number("interval", interval, above=0, below=1)
         models = replicates.models_of("top", top) if isinstance(top, Mapping) else {"": [top]}
-        options = replicates.Options(inverse_propensity, n_relevant, label_counts)
+        options = replicates.Options(inverse_propensity, n_relevant, label_counts, hierarchy, extra)
         how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": []}
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
-        warn_of_ties(Y, models, ks, metrics)
+        warn_of_ties(Y, models, ks, metrics, own)
         return table if many else table.drop(columns="model")
-    further: dict[str, Any] = {"n_relevant": n_relevant, "ties": ties}
+    further: dict[str, Any] = {"n_relevant": n_relevant, "ties": ties, "hierarchy": hierarchy}
+
+    def table_of(run) -> pd.DataFrame:
+        if not own:
+            return state.of(Y, run, ks, metrics, *about, **further).compute()
+        wanted = registry.wanted(metrics, ks, own)
+        names = [f"{metric.name}@{k}" for metric, at in wanted if metric.name not in own for k in at.tolist()]
+        found = state.of(Y, run, ks, names, *about, **further).compute() if names else None
+        return callers.added(found, extra or {}, Y, run, {m.name: at.tolist() for m, at in wanted if m.name in own})
+
     if not isinstance(top, Mapping):
-        found = state.of(Y, top, ks, metrics, *about, **further).compute()
+        found = table_of(top)
     else:
         models = replicates.models_of("top", top)
-        found = replicates.by_model(models, lambda run: state.of(Y, run, ks, metrics, *about, **further).compute())
+        found = replicates.by_model(models, table_of)
     if ties == "lowest-id" and top is not None:
-        warn_of_ties(Y, models if isinstance(top, Mapping) else {"": [top]}, ks, metrics)
+        warn_of_ties(Y, models if isinstance(top, Mapping) else {"": [top]}, ks, metrics, own)
     return found
 
 
@@ -219,10 +258,13 @@ TIED = 0.01
 _SLIGHT = 0.1  # no interval of P@k over n rows is so narrow that this times 1 / sqrt(n) is half its width
 
 
-def warn_of_ties(Y, models: Mapping[str, Sequence[TopK]], ks, metrics) -> None:
-    """One DataWarning of what :func:`said_of_ties` finds in the predictions of some models, in the first run of each."""
-    at = np.unique(np.concatenate([each for _, each in registry.wanted(metrics, ks)])).tolist()
-    found = {model: said_of_ties(Y, runs[0], at) for model, runs in models.items()}
+def warn_of_ties(Y, models: Mapping[str, Sequence[TopK]], ks, metrics, own=None) -> None:
+    """One DataWarning of what :func:`said_of_ties` finds in the predictions of some models, in the first run of each where it
+    finds something."""
+    at = np.unique(np.concatenate([each for _, each in registry.wanted(metrics, ks, own)])).tolist()
+    found = {
+        model: next(filter(None, (said_of_ties(Y, run, at) for run in runs)), "") for model, runs in models.items()
+    }
     if said := [f"{model}: {text}" if model else text for model, text in found.items() if text]:
         warnings.warn("\n".join(said), DataWarning, stacklevel=3)
 

@@ -27,6 +27,7 @@ import numpy as np
 from xcrepro.core.accumulators.block import KS, blocks
 from xcrepro.core.arguments import check_rows, cut_offs, one_of
 from xcrepro.core.errors import ArgumentError
+from xcrepro.core.hierarchy import Hierarchy
 from xcrepro.core.metrics import graded, state
 from xcrepro.core.predictions import TopK
 
@@ -308,7 +309,7 @@ def average_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     return values(["AP"], Y, top, ks)["AP"]
 
 
-def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -> np.ndarray:
+def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last", average: str = "rows") -> np.ndarray:
     """LRAP@k, label ranking average precision: the mean over rows of (1/|y|) sum over relevant labels of P at their rank.
 
     A list of k labels says nothing of the rank of a relevant label that it does not hold. Whatever the ranks are, LRAP lies
@@ -323,6 +324,9 @@ def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -> np.ndarr
         that are not listed tie for the last place L, so each adds |y|/L, as in scikit-learn's
         ``label_ranking_average_precision_score`` of scores with equal lowest ones. ``"next"``, the highest value: at places
         behind those listed, before all others.
+    average : {"rows", "labels"}
+        ``"labels"`` weighs each relevant label of each row alike, and not each row: the lwlrap of DCASE 2019 and HEAR, who tag
+        sounds. Goes with ``beyond="last"``.
 
     Returns
     -------
@@ -340,7 +344,13 @@ def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -> np.ndarr
     array([0.5   , 0.6667])
     >>> lrap(Y, top, ks=(1, 3), beyond="next").round(4)           # ((1 + 2/2)/2 + 1/2)/2
     array([0.75  , 0.6667])
+    >>> lrap(Y, top, ks=3, average="labels").round(4)             # (1 + 2/3 + 1/2)/3
+    array([0.7222])
     """
+    if one_of("average", average, ("rows", "labels")) == "labels":
+        if beyond != "last":
+            raise ArgumentError("beyond", "must be 'last' with average='labels'", repr(beyond))
+        return values(["LRAP (label-weighted)"], Y, top, ks)["LRAP (label-weighted)"]
     name = "LRAP" if one_of("beyond", beyond, ("last", "next")) == "last" else "LRAP (at most)"
     return values([name], Y, top, ks)[name]
 
@@ -546,6 +556,126 @@ def abandonment(Y, top: TopK | None = None, ks=KS, *, counts: str = "abandoned")
     """
     abandoned = values(["abandonment"], Y, top, ks)["abandonment"]
     return abandoned if one_of("counts", counts, ("abandoned", "served")) == "abandoned" else 1.0 - abandoned
+
+
+def hit_rate(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Hit rate@k: the share of rows whose top k hold at least one relevant label.
+
+    Recommenders call it so; it is *success@k* in retrieval, *Recall@K* in metric learning, and ``served`` here, after the
+    coverage paper: one minus :func:`abandonment`, which says what its arguments are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> hit_rate(Y, TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4), ks=(1, 3))
+    array([0.5, 1. ])
+    """
+    return values(["hit rate"], Y, top, ks)["hit rate"]
+
+
+def r_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """R-precision@k: the mean over rows of the hits over min(k, |y|), so that a perfect ranking has 1.
+
+    It is the main number of EURLEX57K (Chalkidis et al. 2019), of its multilingual successor and of skill extraction, and
+    ``RP@K`` in LibMultiLabel. Plain R-precision, with k = |y| in each row, is another number.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]; 0 for a row without labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> top = TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
+    >>> r_precision(Y, top, ks=(1, 2, 3))                         # (1/1 + 0)/2, (1/2 + 1)/2, (2/2 + 1)/2
+    array([0.5 , 0.75, 1.  ])
+    """
+    return values(["RP"], Y, top, ks)["RP"]
+
+
+def exact_match(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Exact match@k: the share of rows whose first k predictions are the relevant labels, no more and no fewer.
+
+    ICD coding and language models report it; it is the *subset accuracy* of scikit-learn's ``accuracy_score``. It judges sets
+    (:meth:`xcrepro.TopK.above`): of k labels for every row it can only be right where there are k.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]. A row without labels and without predictions is a match.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [0, 1, 0, 0]])
+    >>> exact_match(Y, TopK.from_ids([[0, 2, -1], [1, 3, -1]], n_labels=4), ks=(1, 2, 3))
+    array([0.5, 0.5, 0.5])
+    """
+    return values(["exact match"], Y, top, ks)["exact match"]
+
+
+def hierarchical(
+    Y, top: TopK | None = None, ks=KS, *, hierarchy: Hierarchy, of: str = "F", average: str = "micro"
+) -> np.ndarray:
+    """Hierarchical precision, recall or F at k (Kiritchenko, Matwin and Famili 2005): credit for a label near the right one.
+
+    Each row's relevant labels T and its first k predictions P are extended by all nodes above them, the root left out. Then
+    hP = |T and P| / |P|, hR = |T and P| / |T| and hF = 2 |T and P| / (|T| + |P|), where the sizes are added up over rows
+    first (``"micro"``, as the paper does), or each row's value is averaged.
+
+    A node counts once in a row, however many of the labels are below it. With k labels for every row hP is as bounded as P@k:
+    compare sets (:meth:`xcrepro.TopK.above`), or models at one k.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See the module.
+    hierarchy : Hierarchy
+        Of the L labels.
+    of : {"P", "R", "F"}
+    average : {"micro", "rows"}
+        ``micro-hP``, ``micro-hR``, ``micro-hF1`` of the registry, or its ``hP``, ``hR``, ``hF``.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        In [0, 1]; where a divisor is 0, the value is 0.
+
+    Raises
+    ------
+    ArgumentError
+        As the module says, and for a hierarchy of another number of labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import Hierarchy, TopK
+    >>> names = ["dog", "poodle", "car", "cat"]
+    >>> pairs = [("poodle", "dog"), ("dog", "animal"), ("cat", "animal"), ("animal", ""), ("car", "")]
+    >>> top = TopK.from_ids([[1], [3], [2]], n_labels=4)                     # poodle for dog, cat for poodle, and car
+    >>> hierarchical(np.eye(4)[:3], top, 1, hierarchy=Hierarchy.from_pairs(pairs, names))          # 2 (2 + 1 + 1) / (6 + 6)
+    array([0.66666667])
+    """
+    one_of("of", of, ("P", "R", "F"))
+    micro = one_of("average", average, ("micro", "rows")) == "micro"
+    name = f"{'micro-' * micro}h{of}{'1' * (micro and of == 'F')}"
+    return state.of(Y, top, ks, [name], hierarchy=hierarchy).values()[name]
 
 
 def micro_f1(Y, top: TopK | None = None, ks=KS) -> np.ndarray:

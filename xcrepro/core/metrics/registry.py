@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,10 +38,11 @@ class Metric:
     ----------
     name : str
         What tables call it; ``name@k`` is its value at k.
-    fold : {"rows", "labels", "bins", "truths", "predicted", "pairs", "scores"}
+    fold : {"rows", "labels", "bins", "truths", "predicted", "pairs", "scores", "own"}
         What it is worked out from, and with that what it is asked of: sums over rows; labels that were hit, of all or by bin of
         train frequency; the truth of all rows; labels that were predicted, hit or not; sums over (score, hit) pairs; the
-        distribution of their scores.
+        distribution of their scores; truth and predictions themselves, by a caller's function
+        (:mod:`xcrepro.core.metrics.extra`).
     formula : callable
         Of the fold: one value for each of its ks (rows, labels, truths, predicted), a value at one k (pairs, scores), or a
         value for each bin and k (bins).
@@ -77,6 +78,8 @@ class Metric:
         if self.fold == "bins":
             return ("label_counts",)
         most = max(self.columns, default=0)
+        if kernel.HIERARCHY <= most < kernel.WEIGHTED:
+            return ("hierarchy",)
         return ("inverse_propensity", "n_relevant")[: (most >= kernel.WEIGHTED) + (most >= kernel.GIVEN_TRUTH)]
 
     def __reduce__(self):
@@ -137,6 +140,7 @@ def _scored_hamming(s: RowSums) -> np.ndarray:
     return (s[kernel.LABEL_WEIGHTS] + s[kernel.PREDICTED] - 2.0 * s[kernel.PS_HITS]) / s.n_rows
 
 
+_REACHED = kernel.H_HITS, kernel.H_PREDICTED, kernel.H_RELEVANT
 _DECIDED = kernel.HITS, kernel.PREDICTED, kernel.RELEVANT
 _DECIDED_PS = kernel.PS_HITS, kernel.PREDICTED, kernel.LABEL_WEIGHTS
 
@@ -178,6 +182,10 @@ METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
           unit="labels", better="lower", default=False),
     _rows("coverage error (at least)", "the same with the labels beyond k at the next places", _mean(kernel.DEPTH_LEAST),
           unit="labels", better="lower", default=False),
+    _rows("LRAP (label-weighted)", "lwlrap of DCASE 2019; labels beyond k at the last place",
+          _ratio(kernel.LRAP_LABELS, kernel.RELEVANT), default=False),
+    _rows("RP", "R-precision@k, hits over min(k, |y|): Chalkidis et al. 2019", _mean(kernel.R_PRECISION), default=False),
+    _rows("exact match", "subset accuracy: scikit-learn, accuracy_score", _mean(kernel.EXACT), default=False),
     _rows("ADG", "jain16, table 1 (b)", _mean(kernel.ADG)),
     _rows("F", "jain16, table 1 (b)", _mean(kernel.F_SET)),
     _rows("F (printed)", "jain16, table 1 (b), as printed", _mean(kernel.F_PRINTED), default=False),
@@ -191,6 +199,16 @@ METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     _rows("abandonment", "coverage, section 3.3", lambda s: 1.0 - s.mean(kernel.SERVED), (kernel.SERVED,), better="lower"),
     _rows("served", "coverage, eq. 12 and tables, there called abandonment", _mean(kernel.SERVED), default=False,
           printed_as=("Abandonment",)),
+    _rows("hit rate", "served, as recommenders call it; success@k of retrieval, Recall@k of metric learning",
+          _mean(kernel.SERVED), default=False),
+    # sums over rows of labels together with the nodes above them
+    _rows("hP", "Kiritchenko, Matwin and Famili 2005, the mean over rows", _mean(kernel.H_PRECISION)),
+    _rows("hR", "the same", _mean(kernel.H_RECALL)),
+    _rows("hF", "the same", _mean(kernel.H_F)),
+    _rows("micro-hP", "Kiritchenko, Matwin and Famili 2005", _ratio(kernel.H_HITS, kernel.H_PREDICTED)),
+    _rows("micro-hR", "the same", _ratio(kernel.H_HITS, kernel.H_RELEVANT)),
+    _rows("micro-hF1", "the same", lambda s: ratio(2.0 * s[kernel.H_HITS], s[kernel.H_PREDICTED] + s[kernel.H_RELEVANT]),
+          _REACHED, averages=""),
     # counts by label
     _labels("macro-P", "coverage, eq. 11", _label_mean(label_kernel.PRECISION), printed_as=("macro_P", "macro-precision")),
     _labels("macro-R", "coverage, eq. 11", _label_mean(label_kernel.RECALL), printed_as=("macro_R", "macro-recall")),
@@ -290,21 +308,23 @@ def names(*folds: str) -> list[str]:
 
 
 def default(
-    inverse_propensity: bool = False, label_counts: bool = False, n_relevant: bool = False, ties: str | None = None
+    inverse_propensity: bool = False,
+    label_counts: bool = False,
+    n_relevant: bool = False,
+    ties: str | None = None,
+    hierarchy: bool = False,
 ) -> list[str]:
     """The metrics that are computed unasked, by what is given: their names, in the order of tables. With ``ties`` other than
     the lowest id those that add up over places."""
     every = ties in (None, "lowest-id")
     given = {
-        name
-        for name, there in (
-            ("inverse_propensity", inverse_propensity),
-            ("n_relevant", n_relevant),
-            ("label_counts", label_counts),
-        )
-        if there
+        "inverse_propensity": inverse_propensity,
+        "n_relevant": n_relevant,
+        "label_counts": label_counts,
+        "hierarchy": hierarchy,
     }
-    found = [metric for metric in METRICS.values() if metric.default and given >= {*metric.needs}]
+    there = {name for name, given_too in given.items() if given_too}
+    found = [metric for metric in METRICS.values() if metric.default and there >= {*metric.needs}]
     return [metric.name for metric in found if every or metric.adds_up]
 
 
@@ -346,7 +366,9 @@ def plain(name: str) -> str:
     return re.sub(r"[-_ ]", "", name).casefold()
 
 
-def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
+def wanted(
+    metrics: str | Sequence[str], ks, own: Mapping[str, Metric] | None = None
+) -> list[tuple[Metric, np.ndarray]]:
     """What is asked for: metrics by name, each with its ks.
 
     Parameters
@@ -354,6 +376,8 @@ def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
     metrics : str or sequence of str
         ``"nDCG"`` at all of ``ks``; ``"nDCG@5"`` at 5, whatever ``ks`` are. Case and blanks matter; near misses are named.
     ks : int or sequence of int
+    own : mapping of str to Metric, optional
+        Further metrics; those that ``metrics`` does not name are asked for at all of ``ks``.
 
     Returns
     -------
@@ -374,7 +398,9 @@ def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
     xcrepro.core.errors.ArgumentError: metrics must hold known names, one or more; got 'NDCG@5': did you mean 'nDCG@5'? known:
     P, ...
     """
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    names, own = [metrics] if isinstance(metrics, str) else list(metrics), own or {}
+    asked_for = {each.rpartition("@")[0] or each for each in names if isinstance(each, str)}
+    names += [name for name in own if name not in asked_for]
     if not names:
         raise ArgumentError("metrics", "must hold known names, one or more", "none", f"known: {', '.join(METRICS)}")
     default = cut_offs(ks)
@@ -382,7 +408,7 @@ def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
     for given in names:
         name, at, k = given.rpartition("@") if isinstance(given, str) else ("", "", "")
         name = name if at else given
-        if not isinstance(name, str) or (name not in METRICS and family(name) is None):
+        if not isinstance(name, str) or (name not in own and name not in METRICS and family(name) is None):
             raise ArgumentError(
                 "metrics", "must hold known names, one or more", repr(given), _near(given, f"@{k}" if at else "")
             )
@@ -392,7 +418,7 @@ def wanted(metrics: str | Sequence[str], ks) -> list[tuple[Metric, np.ndarray]]:
             if each in asked.setdefault(name, []):
                 raise ArgumentError("metrics", f"must name {name}@{each} once", "it twice")
             asked[name].append(each)
-    return [(METRICS[name], np.array(at, np.int64)) for name, at in asked.items()]
+    return [(own.get(name) or METRICS[name], np.array(at, np.int64)) for name, at in asked.items()]
 
 
 def _near(given, behind: str) -> str:

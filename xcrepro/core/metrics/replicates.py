@@ -27,7 +27,7 @@ from xcrepro.core.accumulators.scores import ScorePool, cosine_transform
 from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.kernels import resample as kernel
-from xcrepro.core.metrics import labelwise, registry, state
+from xcrepro.core.metrics import extra, labelwise, registry, state
 from xcrepro.core.metrics.labelwise import Counts
 from xcrepro.core.metrics.registry import Metric
 from xcrepro.core.predictions import TopK
@@ -50,6 +50,8 @@ class Options:
     inverse_propensity: Any = None
     n_relevant: Any = None
     label_counts: Any = None
+    hierarchy: Any = None
+    extra: Any = None
 
 
 class _At(NamedTuple):
@@ -62,7 +64,7 @@ class _At(NamedTuple):
 class _Drawn:
     """Sums over rows for many draws at once, in the form that the formulas of :mod:`registry` read: (draws, K) each."""
 
-    def __init__(self, fold: RowSums | _At, drawn: np.ndarray, n_rows) -> None:
+    def __init__(self, fold: _At, drawn: np.ndarray, n_rows) -> None:
         self.ks, self._columns = fold.ks, fold.columns
         self._drawn = drawn.reshape(len(drawn), fold.columns.size, fold.ks.size)
         self.n_rows = np.asarray(n_rows, np.float64).reshape(-1, 1)
@@ -79,12 +81,16 @@ class Rows:
 
     def __init__(self, block: Block, ks, metrics: list[Metric], options: Options) -> None:
         self._metrics, self._n = metrics, block.n_rows
-        columns = {column for metric in metrics for column in metric.columns}
+        columns = {column for metric in metrics for column in metric.columns if column >= 0}
+        mine = [metric for metric in sorted(metrics, key=lambda metric: metric.columns) if metric.columns[0] < 0]
         weights = options.inverse_propensity
         if weights is not None:
             weights = label_values("inverse_propensity", weights, block.n_labels, zero=False)
-        self._fold = RowSums(ks, columns, weights)
-        self._rows = self._fold.values(block)
+        fold = RowSums(ks, columns, weights, hierarchy=options.hierarchy)
+        self._fold = _At(ks, np.concatenate([[metric.columns[0] for metric in mine], fold.columns]).astype(np.int64))
+        given = [(metric.name, options.extra[metric.name], block.truth, block.stored) for metric in mine]
+        said = [extra.values(*each, int(k)) for each in given for k in ks]
+        self._rows = np.ascontiguousarray(np.column_stack([*said, fold.values(block)]))
 
     def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
         sums = np.empty((len(times), self._rows.shape[1]))
@@ -292,16 +298,43 @@ class _Pairs:
         return np.where(pairs > 0, s, np.nan)
 
 
-_PARTS = (Rows, ("rows",)), (_Labels, ("labels", "bins", "truths", "predicted")), (_Pairs, ("pairs", "scores"))
+class _Whole:
+    """Metrics of a caller's own that are numbers of all rows together."""
+
+    def __init__(self, block: Block, ks, metrics: list[Metric], options: Options) -> None:
+        self._metrics, self._ks, self._given = metrics, ks.tolist(), (block.truth.to_csr(), block.stored)
+
+    def values(self, times: np.ndarray) -> dict[str, np.ndarray]:
+        Y, top = self._given
+        found = np.empty((len(self._metrics), len(times), len(self._ks)))
+        for draw, weights in enumerate(times):
+            rows = np.repeat(np.arange(weights.size), weights)
+            truth, here = as_truth(Y[rows]), top.rows(rows)
+            for metric, out in zip(self._metrics, found, strict=True):
+                out[draw] = [extra.values(metric.name, metric.formula, truth, here, k) for k in self._ks]
+        return {metric.name: out for metric, out in zip(self._metrics, found, strict=True)}
+
+
+_PARTS = (
+    (Rows, ("rows",)),
+    (_Labels, ("labels", "bins", "truths", "predicted")),
+    (_Pairs, ("pairs", "scores")),
+    (_Whole, ("own",)),
+)
 
 
 class System:
     """One method's rows, worked out once: each draw only weighs them."""
 
     def __init__(self, truth: Truth, top: TopK, ks: np.ndarray, metrics: list[Metric], options: Options) -> None:
-        names, about = [metric.name for metric in metrics], (options.inverse_propensity, options.label_counts)
-        whole = state.of(truth, top, ks, names, *about, n_relevant=options.n_relevant)
-        self._here = whole.values()
+        about = options.inverse_propensity, options.label_counts
+        further: dict[str, Any] = {"n_relevant": options.n_relevant, "hierarchy": options.hierarchy}
+        self._own = {metric.name: metric for metric in metrics if metric.name in (options.extra or ())}
+        names = [metric.name for metric in metrics if metric.name not in self._own]
+        self._here = state.of(truth, top, ks, names, *about, **further).values() if names else {}
+        for name in self._own:
+            said = [extra.value(extra.values(name, options.extra[name], truth, top, int(k))) for k in ks]
+            self._here[name] = np.array(said)
         self.names = [*self._here]  # in the caller's order, each bin of the binned macro-F1 a metric of its own
         block = Block(truth, top, int(ks[-1]), n_relevant=options.n_relevant)
         self._parts: dict[str, Any] = {}
@@ -315,7 +348,7 @@ class System:
 
     def metric(self, name: str) -> Metric:
         """The metric of that name, or of that bin."""
-        return registry.METRICS[registry.BINNED if registry.of_bin(name) else name]
+        return self._own.get(name) or registry.METRICS[registry.BINNED if registry.of_bin(name) else name]
 
     def unit(self, name: str) -> str:
         """What the metric averages, as :class:`TTest` calls it."""
@@ -489,7 +522,6 @@ class Replicates:
     def __init__(
         self, Y, models, ks, metrics, options: Options, *, samples, seed, confidence, method=None, pairs=None
     ) -> None:
-        wanted = registry.wanted(metrics, ks)
         self._samples, self._seed = whole_number("samples", samples, 20), whole_number("seed", seed)
         self._confidence = real_number("confidence", confidence, above=0, below=1)
         one_of("method", method, _METHODS)
@@ -497,6 +529,8 @@ class Replicates:
         self._pairs = list(itertools.combinations(range(len(models)), 2)) if pairs is None else pairs
         flat = [(model, top) for model, runs in models.items() for top in runs]
         truth = as_truth(labels_as_matrix("Y", Y, getattr(flat[0][1], "n_labels", None)))
+        self.own = extra.metrics_of(options.extra, truth, flat[0][1])
+        wanted = registry.wanted(metrics, ks, self.own)
         self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
         about = [metric for metric, _ in wanted], options
         self._tops = [top for _, top in flat]

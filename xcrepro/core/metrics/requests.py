@@ -16,6 +16,7 @@ from xcrepro.core.accumulators.ties import TiedSums
 from xcrepro.core.accumulators.truths import TruthRows
 from xcrepro.core.arguments import label_values, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
+from xcrepro.core.hierarchy import Hierarchy
 from xcrepro.core.metrics import labelwise, registry, serialization
 from xcrepro.core.version import __version__
 
@@ -49,10 +50,11 @@ class Options:
 class Asked:
     """Metrics at their ks, in the order asked for, with the labels' weights and train counts; none of it ever changes."""
 
-    def __init__(self, ks, metrics, inverse_propensity, label_counts, options: Options) -> None:
+    def __init__(self, ks, metrics, inverse_propensity, label_counts, options: Options, hierarchy) -> None:
         self.options = options
         if metrics is None:
-            metrics = registry.default(inverse_propensity is not None, label_counts is not None, ties=options.ties)
+            there = inverse_propensity is not None, label_counts is not None
+            metrics = registry.default(*there, ties=options.ties, hierarchy=hierarchy is not None)
         self.wanted = registry.wanted(metrics, ks)
         if options.ties != "lowest-id":
             self._check_ties()
@@ -65,6 +67,10 @@ class Asked:
         if inverse_propensity is not None:
             self.weights = label_values("inverse_propensity", inverse_propensity, zero=False)
         self.counts = None if label_counts is None else labelwise.checked_counts(label_counts)
+        if not (hierarchy is None or isinstance(hierarchy, Hierarchy)):
+            do = "xcrepro.Hierarchy.from_pairs(pairs, label_names), or from_paths"
+            raise ArgumentError("hierarchy", "must be a Hierarchy", type(hierarchy).__name__, do)
+        self.hierarchy = hierarchy
         if options.samples and not any(metric.interval == "bootstrap" for metric, _ in self.wanted):
             do = "drawn rows cover fewer labels and fill bins more roughly: xc.evaluate(..., interval=0.95) has what holds"
             raise ArgumentError("samples", "must go with a metric that is made of sums over rows", "none", do)
@@ -81,15 +87,18 @@ class Asked:
 
     @property
     def given(self) -> dict[str, np.ndarray | None]:
-        """Weights and counts by the names of their arguments."""
-        return {"inverse_propensity": self.weights, "label_counts": self.counts}
+        """Weights, counts and hierarchy by the names of their arguments, as they are kept in a file."""
+        hierarchy = None if self.hierarchy is None else self.hierarchy.packed()
+        return {"inverse_propensity": self.weights, "label_counts": self.counts, "hierarchy": hierarchy}
 
     def check_labels(self, n_labels: int) -> None:
         """Refuse weights and counts of another number of labels."""
-        for name, given in self.given.items():
+        for name, given in (("inverse_propensity", self.weights), ("label_counts", self.counts)):
             if given is not None and given.size != n_labels:
                 rule = f"must hold one value for each of the {n_labels} labels"
                 raise ArgumentError(name, rule, f"an array of shape {given.shape}")
+        if self.hierarchy is not None and self.hierarchy.n_labels != n_labels:
+            raise ArgumentError("hierarchy", f"must be of the {n_labels} labels", self.hierarchy.n_labels)
 
     def folds(self, n_labels: int) -> dict[str, Any]:
         """The folds that the metrics need, empty."""
@@ -104,9 +113,10 @@ class Asked:
         if "rows" in kinds:
             columns = {column for metric in metrics if metric.fold == "rows" for column in metric.columns}
             about = self._at("rows"), columns, self.weights, options.beta
-            found["rows"] = (RowSums if options.ties == "lowest-id" else TiedSums)(*about)
+            alike = options.ties == "lowest-id"
+            found["rows"] = RowSums(*about, hierarchy=self.hierarchy) if alike else TiedSums(*about)
             if options.samples:
-                found["drawn"] = RowSums(*about, options.samples)
+                found["drawn"] = RowSums(*about, options.samples, hierarchy=self.hierarchy)
         if kinds & {*(of_labels := ("labels", "bins", "truths", "predicted"))}:
             found["labels"] = LabelCounts(n_labels, self._at(*of_labels))
         if "truths" in kinds:

@@ -87,6 +87,7 @@ def paired_bootstrap(
     inverse_propensity=None,
     n_relevant=None,
     label_counts=None,
+    hierarchy=None,
     alternative: str = "two-sided",
     correction: str | None = None,
     method: str | None = None,
@@ -107,7 +108,7 @@ def paired_bootstrap(
         The same seed gives the same result on every machine, with any number of threads.
     confidence : float
         Of the intervals, between 0 and 1.
-    inverse_propensity, n_relevant, label_counts
+    inverse_propensity, n_relevant, label_counts, hierarchy
         As for :func:`xcrepro.evaluate`.
     alternative : {"two-sided", "greater", "less"}
         Of p. One-sided: that ours has the larger value, or the smaller.
@@ -145,7 +146,7 @@ def paired_bootstrap(
     """
     one_of("correction", correction, _CORRECTIONS)
     one_of("alternative", alternative, _ALTERNATIVES)
-    about = Options(inverse_propensity, n_relevant, label_counts)
+    about = Options(inverse_propensity, n_relevant, label_counts, hierarchy)
     how = {"samples": samples, "seed": seed, "confidence": confidence, "method": method}
     replicates = Replicates(Y, {"ours": [ours], "baseline": [baseline]}, ks, metrics, about, **how)
     value, _, low, high, p = replicates.of_points(alternative)
@@ -268,6 +269,7 @@ def macro_t_test(
     inverse_propensity=None,
     n_relevant=None,
     label_counts=None,
+    hierarchy=None,
     alternative: str = "two-sided",
     correction: str | None = None,
     over: str = "all",
@@ -294,7 +296,8 @@ def macro_t_test(
 
     Parameters
     ----------
-    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, alternative, correction
+    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, hierarchy, alternative,
+    correction
         As for :func:`paired_bootstrap`.
     samples, seed : int
         Of the random signs behind ``shared``; nothing else is drawn.
@@ -339,7 +342,7 @@ def macro_t_test(
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
     truth = as_truth(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
-    about = Options(inverse_propensity, n_relevant, label_counts)
+    about = Options(inverse_propensity, n_relevant, label_counts, hierarchy)
     rising = np.unique(np.concatenate([at for _, at in asked]))
     systems = [System(truth, top, rising, [metric for metric, _ in asked], about) for top in (ours, baseline)]
     here = systems[0].here() - systems[1].here()

@@ -14,6 +14,7 @@ from xcrepro.core.accumulators.block import KS, Block, blocks
 from xcrepro.core.accumulators.rows import poisson_weights
 from xcrepro.core.arguments import check_rows, real_number, whole_number
 from xcrepro.core.errors import ArgumentError, DataError
+from xcrepro.core.hierarchy import Hierarchy
 from xcrepro.core.metrics import labelwise, serialization, worked_out
 from xcrepro.core.metrics.requests import Asked, Options
 from xcrepro.core.predictions import TopK
@@ -40,6 +41,8 @@ class State:
         Label weights of the propensity-scored metrics, :func:`xcrepro.propensity.inverse` of the TRAIN counts.
     label_counts : array_like of int, shape (L,), optional
         TRAIN rows of each label, for binned macro-F1.
+    hierarchy : Hierarchy, optional
+        What is above each label, for hierarchical metrics.
     allow_repeats : bool
         Take rows whose numbers it has seen.
     **options
@@ -81,10 +84,11 @@ class State:
         inverse_propensity=None,
         label_counts=None,
         *,
+        hierarchy=None,
         allow_repeats: bool = False,
         **options: Any,
     ) -> None:
-        self._asked = Asked(ks, metrics, inverse_propensity, label_counts, Options(**options))
+        self._asked = Asked(ks, metrics, inverse_propensity, label_counts, Options(**options), hierarchy)
         self._allow_repeats = bool(allow_repeats)
         self._clear()
 
@@ -334,8 +338,8 @@ class State:
         path : path_like
             It ends in ``.npz``.
         weights : bool
-            False leaves out ``inverse_propensity`` and ``label_counts``, of millions of labels larger than all the rest;
-            :meth:`load` then takes them from another State.
+            False leaves out ``inverse_propensity``, ``label_counts`` and ``hierarchy``, of millions of labels larger than
+            all the rest; :meth:`load` then takes them from another State.
         compress : bool
             False is several times quicker, and the file larger.
 
@@ -378,8 +382,10 @@ class State:
             others: dict[str, Any] = {} if like is None else like._asked.given
             given: dict[str, Any] = {
                 name: arrays.get(name, others.get(name) if header[name] is not None else None)
-                for name in ("inverse_propensity", "label_counts")
+                for name in ("inverse_propensity", "label_counts", "hierarchy")
             }
+            if given["hierarchy"] is not None:
+                given["hierarchy"] = Hierarchy.unpacked(given["hierarchy"])
             options = {name: header[name] for name in Options.__dataclass_fields__}
             state = cls(1, header["metrics"], **given, allow_repeats=allow_repeats, **options)
             if header["n_labels"] is not None:

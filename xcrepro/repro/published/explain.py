@@ -239,7 +239,7 @@ def _by_chance(table: pd.DataFrame, printed: _Printed) -> float:
 
 _ALSO = {
     "P": {"RP", "served", "micro-P"},
-    "R": {"RP", "micro-R"},
+    "R": {"RP", "micro-R", "hit rate"},
     "nDCG": {"DCG", "ADG"},
     "F": {"F of means", "micro-F1"},
     "micro-F1": {"F of means"},
@@ -396,7 +396,6 @@ def _by_rows(reading: _Reading, ks: list[int]) -> Iterator[_Candidate]:
         rising = (np.cumsum(found[:, :k], axis=1) / np.arange(1, k + 1) * found[:, :k]).sum(axis=1)
         P, R = hits.mean() / k, _per_row(hits, sizes).mean()
         for definition, value, source in (
-            ("RP", _per_row(hits, most).mean(), "R-precision, hits over min(k, |y|): Chalkidis et al. 2019, LibMultiLabel"),
             ("nDCG (retrieved)", _per_row(dcg, _gain(hits.astype(int))).mean(),
              "torchmetrics: the ideal order of the labels retrieved"),
             ("nDCG (ideal all)", _per_row(dcg, _gain(sizes)).mean(), "the ideal of all |y| labels, not cut at k"),
@@ -406,7 +405,6 @@ def _by_rows(reading: _Reading, ks: list[int]) -> Iterator[_Candidate]:
             ("DCG", dcg.mean(), "not normalised"),
             ("AP (of |y|)", _per_row(rising, sizes).mean(), "divides by |y|: trec_eval's map_cut"),
             ("AP (of hits)", _per_row(rising, hits).mean(), "divides by the hits found"),
-            ("R (any hit)", (hits > 0).mean(), "served: the share of rows with a hit, as retrieval calls its recall"),
             ("Jaccard", _per_row(hits, sizes + m - hits).mean(), "scikit-learn, jaccard_score(average='samples')"),
             ("F of means", 2 * P * R / max(P + R, 1e-300), "of mean P and mean R, instead of the mean of rows' F"),
             ("Hamming (of L)", (sizes + m - 2 * hits).mean() / reading.truth.n_labels, "scikit-learn, hamming_loss"),
@@ -511,10 +509,6 @@ def _lrap_of_all_places(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Can
     values = _per_row(listed + (sizes - found.sum(axis=1)) * sizes / top.n_labels, sizes) + (sizes == 0)
     source = "label_ranking_average_precision_score: ties at their last place, 1 for a row without labels"
     yield _Candidate("LRAP (scikit-learn)", top.k, _STANDARD, float(values.mean()), source)
-    weighted = float((values * sizes).sum() / max(sizes.sum(), 1))
-    yield _Candidate(
-        "LRAP (label-weighted)", top.k, _STANDARD, weighted, "lwlrap of DCASE: each label of a row counts once"
-    )
 
 
 def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:

@@ -146,8 +146,13 @@ def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:
     text = file.read()
     first = next((line for line in text.splitlines() if line.strip()), "")
     if first.lstrip().startswith("|"):
+        width = 0
         for line in filter(str.strip, text.splitlines()):
-            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+            cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
+            width = width or len(cells)
+            cells += [""] * (
+                width - len(cells)
+            )  # a heading over the columns, or cells left out, as Markdown takes them
             if not all(re.fullmatch(r"\s*:?-+:?\s*", cell) for cell in cells):
                 yield [cell.strip() for cell in cells]
         return

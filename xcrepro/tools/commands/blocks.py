@@ -58,6 +58,8 @@ def asked(arguments) -> bool:
                 raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
         whole = ("filter", "labels", *_READING, "split", "points", "per_label")
         shared.refuse(arguments, whole, "does not go with --blocks", "say it when the blocks are written")
+        do = "blocks have no names of labels: xc.scale.evaluate(blocks, hierarchy=...) takes a hierarchy of their ids"
+        shared.refuse(arguments, ("hierarchy", "levels"), "does not go with --blocks", do)
         return True
     for name in ("truth", "predictions"):
         if getattr(arguments, name) is None:

@@ -55,6 +55,14 @@ def add(command) -> None:
         help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
         "for in a ranking",
     )
+    sub.add_argument(
+        "--hierarchy",
+        metavar="FILE",
+        help="what is above each label: SKOS (Turtle, RDF/XML), OBO, or a table of children and parents; or what separates the "
+        "levels in the labels' names, such as ' -- '. Adds hierarchical precision, recall and F: credit for a label near the "
+        "right one",
+    )
+    sub.add_argument("--levels", type=int, help="of --hierarchy: how many levels above a label count, default all")
     shared.add_reading(sub)
     sub.add_argument(
         "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
@@ -135,7 +143,9 @@ def _evaluate(arguments) -> int:
     trained = arguments.train_truth is not None or shared.names_dataset(arguments)
     if not trained:
         shared.with_train_truth(arguments)
-    metrics = arguments.metrics or registry.default(trained, trained, ties=arguments.ties)
+    metrics = arguments.metrics
+    if metrics is None:
+        metrics = registry.default(trained, trained, ties=arguments.ties, hierarchy=arguments.hierarchy is not None)
     k_max = max(int(ks.max()) for _, ks in registry.wanted(metrics, tuple(arguments.k)))
     found = shared.read(arguments, {"": arguments.predictions}, max(k_max, PLACES))
     truth, top, ds = found.truth, found.tops[""], found.dataset
@@ -150,7 +160,8 @@ def _evaluate(arguments) -> int:
         table = table.sort_values("true", ascending=False, kind="stable", ignore_index=True)
         shared.print_table(table if arguments.csv else table[:20], arguments.csv, 3)
         return 0
-    table = evaluate(truth, top, tuple(arguments.k), weights, counts, metrics=metrics, ties=arguments.ties)
+    about = {"metrics": metrics, "ties": arguments.ties, "hierarchy": shared.hierarchy(arguments, found)}
+    table = evaluate(truth, top, tuple(arguments.k), weights, counts, **about)
     counted(truth, top, table, weights, counts)
     look(found, table, weights, counts)
     shared.print_table(table, arguments.csv, 6)

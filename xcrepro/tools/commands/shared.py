@@ -149,6 +149,29 @@ def read(arguments, files, k: int | None = None):
     return found
 
 
+def hierarchy(arguments, found):
+    """What --hierarchy says of the labels that were read, which is said on stderr; None without it."""
+    import numpy as np
+
+    from xcrepro.core.data.names import LabelNames
+    from xcrepro.tools.formats.hierarchy import read_hierarchy
+
+    if arguments.hierarchy is None:
+        if arguments.levels is not None:
+            raise ArgumentError("--levels", "goes with --hierarchy", arguments.levels)
+        return None
+    names = found.label_names or LabelNames(tuple(map(str, range(found.truth.shape[1]))))
+    read_as = read_hierarchy(arguments.hierarchy, names, levels=arguments.levels)
+    below = np.diff(read_as.above.indptr) > 1
+    others, root = np.unique(read_as.above.indices[read_as.above.indices >= len(names)]).size, read_as.root
+    print(
+        f"note: hierarchy: {below.sum():,} of {below.size:,} labels have something above them, {others:,} nodes are no labels"
+        + f"; {root!r} is above all and counts for nothing" * bool(root),
+        file=sys.stderr,
+    )
+    return read_as
+
+
 def refuse_existing(option: str, path: str | os.PathLike, force: bool = False) -> None:
     """Refuse to write over a file, which people may have made."""
     if not force and os.path.isfile(path):

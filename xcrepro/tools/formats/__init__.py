@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from xcrepro.core.arguments import did_you_mean, one_of
 from xcrepro.core.data.sources import npz_names, open_source, require_file
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.tools.formats.hierarchy import read_hierarchy
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -43,6 +44,7 @@ __all__ = [
     "model_name",
     "read_dataset",
     "read_features",
+    "read_hierarchy",
     "read_predictions",
     "read_truth",
     "table",

@@ -3,7 +3,8 @@
 Also a table with a row a line: ``id`` and ``labels``, one cell for all labels of a row, or ``id``, ``pred_1``, ``pred_2``, ...
 
 Commas, tabs or semicolons separate, as the first line says. In a truth a column ``relevance`` may say which pairs count:
-those above 0, or true. Beside ``score`` a column ``rank`` is held to the scores.
+those above 0, or true. Beside ``score`` a column ``rank`` is held to the scores. BEIR's ``query-id`` and ``corpus-id`` are a
+row and a label, and its ``score`` is the relevance where a truth is asked for.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS = ("row", "id", "uid", "document_id", "doc_id")
+_BEIR = "query-id", "corpus-id"
 _PLACE = re.compile(r"pred(?:iction)?_\d+")
 
 
@@ -49,12 +51,15 @@ def holds(head: bytes) -> tuple[str, ...]:
     """By the columns."""
     if of_row := _of_row(_columns(head)):
         return ("predictions",) if _PLACE.fullmatch(of_row[0]) else ("truth", "predictions")
+    if _BEIR[0] in head.split(b"\n")[0].decode("utf-8", "replace"):
+        return ("truth", "predictions")
     return ("predictions",) if "score" in _columns(head) else ("truth",)
 
 
 def _columns(head: bytes) -> list[str]:
     first = head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[0].decode("utf-8", "replace").strip()
-    return [name.strip().strip('"') for name in first.split(_separator(first))]
+    found = [name.strip().strip('"') for name in first.split(_separator(first))]
+    return [{_BEIR[0]: "row", _BEIR[1]: "label"}.get(name, name) for name in found] if {*_BEIR} <= {*found} else found
 
 
 def _separator(first: str) -> str:
@@ -66,8 +71,11 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     if of_row := _of_row(_first(path)):
         return _rows(path, index, of_row).truth()
     entries = Entries(path, index)
+    graded = _BEIR[0] in next(text_lines(path), (1, ""))[1]
     for line, record in _records(path, "row", "label"):
-        if "score" in record:
+        if graded:
+            record["relevance"] = record.get("score", "1")
+        elif "score" in record:
             raise DataError(path, "a column 'score'", "a truth: row, label and perhaps relevance", line=1)
         text = record.get("relevance", "1")
         relevance = logical(text)

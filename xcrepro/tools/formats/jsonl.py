@@ -8,6 +8,7 @@ keys                                                  whose
 ``target_ind``, and ``target_rel`` where present      the repository's raw text: a truth
 ``subjects``: ``{"uri", "label"}`` each               Annif's documents: a truth
 ``results``: ``{"uri", "label", "score"}`` each       Annif's suggestions: predictions
+``topics_labels``, ``concepts_labels``                OAXMLC's documents: a truth, of those whose list of names is given
 ====================================================  ======================================================================
 
 The objects stand in the order of the rows, whatever they are called, unless row ids are given: then ``row``, ``uid``, ``id``
@@ -31,7 +32,7 @@ from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, pred
 from xcrepro.tools.formats.index import Index
 
 _ROW_KEYS = ("row", "uid", "id", "document_id")
-_TRUTH_KEYS = ("labels", "target_ind", "subjects")
+_TRUTH_KEYS = ("labels", "target_ind", "subjects", "topics_labels", "concepts_labels")
 
 
 def sniff(name: str, head: bytes) -> bool:
@@ -57,6 +58,8 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     for n, (line, record) in enumerate(with_ids(path, answers.records(path), index, truth=True), 1):
         row = entries.place(line, n - 1, _row_id(record))
         key = next((key for key in _TRUTH_KEYS if key in record), None)
+        if {*_TRUTH_KEYS[3:]} <= {*record}:
+            key = _known(path, line, record, index)
         if key is None or "scores" in record:
             found = "'scores', which predictions have" if key else f"the keys {shown(', '.join(record))}"
             raise DataError(path, found, f"a truth: {' or '.join(_TRUTH_KEYS)}", line=line)
@@ -108,6 +111,16 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
             entries.add(line, row, _label(path, line, label, index), float(score))
     entries.has_rows(n)
     return entries.top(k)
+
+
+def _known(path: str | os.PathLike, line: int, record: dict, index: Index) -> str:
+    """Which of OAXMLC's two sets of labels the list of names is of."""
+    names = index.label_names
+    found = [key for key in _TRUTH_KEYS[3:] if names and any(names.id(str(label)) is not None for label in record[key])]
+    if len(found) != 1:
+        do = "Give the ontology.json of the one that is meant: --labels (label_names=)"
+        raise DataError(path, "topics_labels and concepts_labels", "one set of labels", line=line, do=do)
+    return found[0]
 
 
 def _row_id(record: dict) -> object:

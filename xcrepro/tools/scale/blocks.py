@@ -158,6 +158,8 @@ def write_block(path: str | os.PathLike, Y, top: TopK, first_row: int | None = N
         "n_labels": np.int64(truth.n_labels),
         "first_row": np.int64(first),
     }
+    if top.outside:
+        arrays["outside"] = np.int64(top.outside)
     if n_relevant is not None:
         arrays["n_relevant"] = check_n_relevant(n_relevant, truth.n_rows)
     with atomic_path(path) as part:
