@@ -378,7 +378,7 @@ def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, 
 def test_a_heading_says_who_leads_and_no_more_than_is_known(values, p, metric, heading):
     metrics = pd.DataFrame({"model": list("ab")[: len(values)], "metric": metric, "k": 1, "value": values})
     pairs = pd.DataFrame({"left": ["a"], "right": ["b"], "metric": metric, "k": 1, "p": p, "low": 0.0, "high": 0.0})
-    pairs = pairs.assign(value=values[0] - values[-1]).iloc[: p is not None]
+    pairs = pairs.assign(value=values[0] - values[-1]).iloc[: int(p is not None)]
     assert sentences.lead(metrics, pairs, metric, 1) == heading
 
 
