@@ -22,14 +22,16 @@ POPULATION = 200_000
 CASES = ((300, 500, 200), (4000, 4000, 100))  # rows, labels, repetitions
 METRICS = (
     *("P", "R", "nDCG", "MRR", "micro-F1", "Hamming", "abandonment", "PSP", "PSnDCG", "PSP (bare)", "PSnDCG (bare)"),
-    *("macro-P", "macro-R", "macro-F1", "coverage", "coverage (test)", "label entropy", registry.BINNED),
+    *("macro-P", "macro-R", "macro-F1", "coverage", "coverage (test)", "unique labels", "label entropy"),
+    registry.BINNED,
     *(
         name
         for name in registry.names("pairs", "scores")
         if name not in ("pairs", "confidence", "accuracy", "uncertainty")
     ),
 )
-BOTH = ("macro-F1", "coverage", "coverage (test)", "ECE", "ACE", "smECE")  # that the bootstrap fails, to show it
+BOTH = ("macro-F1", "coverage", "coverage (test)", "unique labels", "ECE", "ACE", "smECE")
+"""That the bootstrap fails, to show it."""
 LEVEL = 0.01
 _SHARED_BY = {"independent": "nothing", "rows": "a row's labels", "topics": "a topic's labels"}
 

@@ -279,6 +279,7 @@ CASES: dict[str, Callable[[Data], object]] = {
             "abandonment", "adg", "average_precision", "calibration_table", "confusion", "coverage", "f_beta", "hamming_loss",
             "coverage_error", "exact_match", "hit_rate", "label_entropy", "lrap", "macro_f1", "macro_precision", "macro_recall",
             "micro_f1", "micro_precision", "micro_recall", "mrr", "ndcg", "pairs", "precision", "r_precision", "recall",
+            "unique_labels",
         )
     },
     **{

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 from benchmarks import __main__ as command
-from benchmarks import apart, metrics, startup
+from benchmarks import apart, claims, metrics, startup
 from tests import naive
 from xcrepro.core.data.dataset import Split
 
@@ -269,6 +269,16 @@ def test_points_without_features_or_labels_are_left_out():
     kept = apart.with_features(Split(X, Y))
     assert kept.X.toarray().tolist() == [[1, 0], [3, 4]]
     assert kept.Y.toarray().tolist() == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("needs", ["", "mean"])
+def test_the_rule_for_claims_seldom_lets_hold_what_is_not_true(needs):
+    """2.5 % by theory; and what is far from 0 holds, but not if it is on the other side."""
+    found = claims.outcomes(needs, [0, 8, 8] if not needs else [-1, 1, 0], np.ones(3), 0.5, 200)
+    assert found["holds"] <= 7
+    assert found.sum() == 100
+    assert claims.outcomes(needs, [6, 7, 8], np.ones(3), 0.5, 20)["holds"] == 100
+    assert claims.outcomes(needs, [-6, -7, -8], np.ones(3), 0.5, 20)["does not hold"] == 100
 
 
 def test_every_job_takes_quick():

@@ -66,6 +66,7 @@ def check(counts: LabelCounts, want: dict, weights) -> None:
     never = [counts.ks.size]
     firsts = [[[*np.flatnonzero(each), *never][0] for each in table.T] for table in (predicted, tp)]
     assert [each.tolist() for each in counts.first_ks()] == firsts
+    assert counts.n_predicted().tolist() == (predicted > 0).sum(axis=1).tolist()
     some = np.array([counts.n_labels - 1, 0, *want, 0], np.int64)  # in any order, some twice
     np.testing.assert_array_equal(counts.predicted(some), predicted[:, some])
 
@@ -141,7 +142,9 @@ def test_a_prepared_block_counts_as_adding_it_does(case, seed):
     prepared = PreparedLabels(block, ks)
     drawn = np.bincount(np.random.default_rng(seed).integers(len(rows), size=len(rows)), minlength=len(rows))
     for times in (np.array(weights, np.int64), drawn.astype(np.int64), np.zeros(len(rows), np.int64)):
-        plain, quick = LabelCounts(n_labels, ks).add(block, times).hit_labels(), prepared.count(times)
+        added = LabelCounts(n_labels, ks).add(block, times)
+        plain, quick = added.hit_labels(), prepared.count(times)
+        assert added.n_predicted().tolist() == prepared.n_predicted(times).tolist()
         assert as_dict(plain) == as_dict(quick)
         assert as_dict(quick) == {la: of for la, of in oracle(truth, rows, times.tolist(), ks).items() if any(of[2])}
         for name in ("labels", "true", "predicted", "tp", "ks"):

@@ -146,7 +146,7 @@ def test_errors_of_metrics_of_labels_are_those_of_parts_by_hand(small):
 
 def test_intervals_hold_the_truth_in_most_test_sets():
     """Of 100 test sets of 250 rows from one population; the truth is the mean over 120 more."""
-    size, n, names = 8000, 250, ["P@1", "PSP@5", "macro-F1@5", "coverage@5"]
+    size, n, names = 8000, 250, ["P@1", "PSP@5", "macro-F1@5", "coverage@5", "unique labels@1"]
     Y, (one, other) = intervals.population(size, 150)
     weights = xc.propensity.inverse(Y.getnnz(axis=0), size, 0.55, 1.5)
     rng = np.random.default_rng(8)
@@ -156,12 +156,12 @@ def test_intervals_hold_the_truth_in_most_test_sets():
         return Y[rows], {"one": one.rows(rows), "other": other.rows(rows)}
 
     how = {"metrics": names, "inverse_propensity": weights}
-    values = np.mean([xc.evaluate(*draw(), **how)["value"].to_numpy().reshape(2, 4) for _ in range(120)], axis=0)
-    held, differ = np.zeros((2, 4)), np.zeros(4)
+    values = np.mean([xc.evaluate(*draw(), **how)["value"].to_numpy().reshape(2, 5) for _ in range(120)], axis=0)
+    held, differ = np.zeros((2, 5)), np.zeros(5)
     for _ in range(100):
         Y_here, tops = draw()
         found = xc.evaluate(Y_here, tops, **how, interval=0.95, samples=100)
-        held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 4)
+        held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 5)
         pair = xc.compare(Y_here, tops, samples=100, **how)
         differ += pair["low"].le(values[0] - values[1]) & pair["high"].ge(values[0] - values[1])
     share = np.vstack([held, differ]) / 100
@@ -585,6 +585,31 @@ def test_an_interval_of_a_fraction_ends_where_fractions_end():
     assert found["value"].isin([0.0, 1.0]).sum() >= 2
     assert ((found["low"] >= 0) & (found["low"] <= found["value"])).all()
     assert ((found["high"] <= 1) & (found["high"] >= found["value"])).all()
+
+
+@pytest.mark.parametrize("metric", ["P", "coverage", "ECE"])
+def test_the_error_of_a_mean_of_cells_knows_that_rows_are_shared(small, metric):
+    """Of one cell it is that of compare; cells that are the same say no more than one, and opposite ones nothing."""
+    one, turned = (small.good, small.bad, 3), (small.bad, small.good, 3)
+    of_one = xc.compare(small.Y, {"a": small.good, "b": small.bad}, metric, 3).iloc[0]
+    spread = replicates.mean_difference(small.Y, [one], metric)
+    assert spread == pytest.approx((of_one["value"], of_one["stderr"]))
+    assert replicates.mean_difference(small.Y, [one] * 3, metric) == pytest.approx(spread)
+    assert replicates.mean_difference(small.Y, [one, turned], metric) == pytest.approx((0, 0), abs=1e-12)
+
+
+def test_the_error_of_a_mean_of_cells_is_that_of_the_rows_means(small):
+    """For P a row's mean over the cells is one number, and the mean of these has the error of a mean."""
+    cells = [(small.good, small.bad, 1), (small.third, small.bad, 3), (small.good, small.third, 5)]
+    rows = np.zeros(len(small.truth))
+    for left, right, k in cells:
+        for side, top in ((1, left), (-1, right)):
+            rows += [
+                side * len(y & {*r[:k]}) / k / len(cells) for y, r in zip(small.truth, small.rows(top), strict=True)
+            ]
+    value, error = replicates.mean_difference(small.Y, cells, "P", samples=4000)
+    assert value == pytest.approx(rows.mean())
+    assert error == pytest.approx(rows.std() / np.sqrt(rows.size), rel=0.05)
 
 
 # ---------------------------------------------------------------- metrics of one's own

@@ -65,6 +65,13 @@ def test_coverage_of_reachable_can_fall_with_k():
     assert m.coverage(Y, top, (1, 2)).tolist() == [1 / 3, 1 / 3]
 
 
+def test_unique_labels_count_what_is_named_rightly_or_not():
+    """An absent place names nothing, and counts that were made before give the same."""
+    top = xc.TopK.from_ids([[0, 2, -1], [0, 1, 3]], n_labels=4)
+    for named in (m.unique_labels(TRUTH, top, (3, 1)), m.unique_labels(m.confusion(TRUTH, top, (1, 2, 3)), ks=(3, 1))):
+        assert named.tolist() == [4.0, 1.0]
+
+
 def test_coverage_without_a_label_to_cover_is_0():
     for over in ("all", "test", "reachable"):
         assert m.coverage(np.zeros((2, 4)), TOP, (1, 3), over=over).tolist() == [0.0, 0.0]
@@ -239,6 +246,7 @@ def test_diversity_by_features_is_by_their_cosine():
     [
         (lambda: m.coverage(TRUTH, TOP, 1, over="k"), "over must be one of 'all', 'test', 'reachable'"),
         (lambda: m.coverage(m.confusion(TRUTH, TOP, 1), ks=1, over="reachable"), "the truth itself"),
+        (lambda: m.unique_labels(m.confusion(TRUTH, TOP, 1).hit_labels, ks=1), "the truth itself"),
         (lambda: m.reachable(TRUTH, 0), "ks"),
         (lambda: m.reachable(-TRUTH, 1), "Y must hold positive"),
         (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=1.1), "alpha"),

@@ -188,6 +188,7 @@ ORACLES = {
     "coverage": lambda case, k: share_covered(case, k, case.n_labels),
     "coverage (test)": lambda case, k: share_covered(case, k, len(set().union(*case.truth))),
     "coverage (reachable)": lambda case, k: share_covered(case, k, naive.reach(case.truth, k)),
+    "unique labels": lambda case, k: float(len({label for best in case.ranking for label in best[:k]})),
     "label entropy": ranked(naive.entropy),
     "PSP": weighed(naive.psp),
     "PSnDCG": weighed(naive.psndcg),

@@ -242,6 +242,7 @@ def test_each_function_is_its_metric_of_the_registry():
         "coverage": m.coverage,
         "coverage (test)": functools.partial(m.coverage, over="test"),
         "coverage (reachable)": functools.partial(m.coverage, over="reachable"),
+        "unique labels": m.unique_labels,
     }
     assert {*calls} <= {*registry.METRICS}  # a metric may have no function of its own
     table = xc.evaluate(TRUTH, TOP, (1, 3), w, n_relevant=n, metrics=[*calls])

@@ -180,6 +180,10 @@ def test_pairs_are_compared_left_minus_right():
     gap = metric.brier(ds.test.Y, top, 3) - metric.brier(ds.test.Y, flat, 3)
     assert found.loc[0, "value"] == pytest.approx(gap)
     assert found.loc[0, "low"] < gap < found.loc[0, "high"]
+    mean = calibrated.mean_of(ds.test.Y, [(top, flat, 3), (flat, top, 3), (top, flat, 1)], "Brier").iloc[0]
+    first = metric.brier(ds.test.Y, top, 1) - metric.brier(ds.test.Y, flat, 1)
+    assert mean[["model", "k"]].tolist() == ["mean of 3", "1;3"]
+    assert mean["value"] == pytest.approx(first / 3)
 
 
 def test_differences_on_the_claimed_side():
@@ -187,4 +191,5 @@ def test_differences_on_the_claimed_side():
     said = "ECE below in 1 of 2, too small to tell in 1 (-25.0 to -1.2 points)"
     assert calibrated.outcome(rows, "below", "ECE") == (None, said)
     assert calibrated.outcome(rows[:1], "below")[0] is True
+    assert calibrated.outcome(rows.assign(**{"p raw": [0.03, 0.04]}), "below")[0] is True  # each, without a correction
     assert calibrated.outcome(rows[:1], "above")[0] is False

@@ -32,9 +32,9 @@ def project(data, tmp_path, monkeypatch):  # noqa: F811
     return root
 
 
-def predict(data, k=3, rows=slice(None), model=None):  # noqa: F811
+def predict(data, k=3, rows=slice(None), model=None, of="own"):  # noqa: F811
     X, Y = data
-    return trained.training(model or Counting(), X, Y, of="own").predictions(X[rows], k)
+    return trained.training(model or Counting(), X, Y, of=of).predictions(X[rows], k)
 
 
 def make(project, monkeypatch, ask, *, whole=True):
@@ -173,6 +173,14 @@ def test_making_them_again_changes_nothing(project, data, monkeypatch):  # noqa:
     assert {name: after[name] for name in after if name != stored.INDEX} == {
         name: before[name] for name in before if name != stored.INDEX
     }
+
+
+def test_a_files_name_says_that_its_data_are_synthetic(project, data, monkeypatch, root):  # noqa: F811
+    make(project, monkeypatch, lambda: [predict(data), predict(data, 3, slice(0, 9), of="bibtex@1.0-seed0")])
+    committed = stored.read_index(root / stored.FOLDER / stored.INDEX)
+    assert len({entry.dataset for entry in entries(project)}) == 2
+    for entry in [*entries(project), *committed]:
+        assert entry.file.startswith("synthetic-") == ("@" in entry.dataset), entry.file
 
 
 def test_what_nobody_reads_goes(project, data, monkeypatch):  # noqa: F811

@@ -120,8 +120,9 @@ def edited(root, tmp_path, **changes):
         ({"value": "1e3"}, "found value '1e3', expected a number"),
         ({"rounding": "x"}, "found rounding 'x', expected a number of decimals"),
         ({"rounding": "2"}, "found rounding '2', expected nothing but for an equal"),
-        ({"metric": ""}, "found metric '', expected a name where there is a direction"),
-        ({"direction": ""}, "found metric 'PSP', expected nothing where there is no direction"),
+        ({"metric": ""}, "found k '1;3;5', expected nothing where there is no metric"),
+        ({"left": ""}, "found left '', expected a name where there is a direction"),
+        ({"direction": ""}, "found metric 'PSP', expected nothing where there is no metric and no direction"),
         ({"kind": "identity"}, "found direction 'above', expected equal or at least or at most"),
         ({"notebook": "somewhere"}, "found notebook 'somewhere', expected a notebook's id"),
         ({"cell": ""}, "found cell '', expected a text of the cell"),
@@ -130,7 +131,7 @@ def edited(root, tmp_path, **changes):
         ({"untested": "we did not"}, "found untested 'we did not', expected nothing where the claim rests on"),
         ({"rests": "none"}, "found untested '', expected the reason"),
         ({"rests": "hearsay"}, "found rests 'hearsay', expected one of data, print, proof, simulation, none"),
-        ({"needs": "two"}, "found needs 'two', expected one, or nothing"),
+        ({"needs": "two"}, "found needs 'two', expected mean, one, or nothing"),
         ({"needs": "one", "rests": "print"}, "found needs 'one', expected nothing where real data do not decide"),
         ({"direction": "within"}, "found value '', expected the margin, above 0"),
         ({"direction": "within", "value": "0.0"}, "found value '0.0', expected the margin, above 0"),
@@ -179,7 +180,7 @@ def test_what_is_given_is_the_readers_own(jain16):
         ([-0.1, -0.1, -0.1], "holds on TIB"),
         ([0.1, 0.1, 0.1], "does not hold on TIB"),
         ([-0.1, 0.1, -0.1], "does not hold on TIB"),
-        ([-0.1, -0.01, -0.1], "cannot tell on TIB"),
+        ([-0.1, -0.01, -0.1], "never against on TIB (clear in 2 of 3)"),
     ],
 )
 def test_a_claim_of_less(values, verdict):
@@ -206,7 +207,8 @@ def test_an_outcome_of_this_run_stands_for_the_recorded_one(jain16, live, record
     [
         ({"TIB": [0.1, 0.1, 0.1]}, "holds on TIB"),
         ({"TIB": [-0.1, -0.1, -0.1]}, "does not hold on TIB"),
-        ({"TIB": [0.1, 0.1, 0.01]}, "cannot tell on TIB"),  # one k is too small to tell
+        ({"TIB": [0.1, 0.1, 0.01]}, "never against on TIB (clear in 2 of 3)"),  # one k is too small to tell
+        ({"TIB": [0.01, -0.015, 0.01]}, "cannot tell on TIB"),
         ({"TIB": [0.1, 0.1, -0.1]}, "does not hold on TIB"),  # one k is enough against
         ({"TIB": [0.1, 0.1]}, "cannot tell on TIB"),  # k = 5 is missing
         ({"TIB": [0.1] * 3, "Bibtex": [0.1] * 3}, "holds on 2 of 2"),
@@ -214,6 +216,10 @@ def test_an_outcome_of_this_run_stands_for_the_recorded_one(jain16, live, record
         (
             {"TIB": [0.1] * 3, "Bibtex": [-0.1] * 3, "Delicious": [0.001] * 3, "EURLex-4K": [0.2] * 3},
             "holds on 2 of 4, does not hold on 1, cannot tell on 1",
+        ),
+        (
+            {"TIB": [0.1] * 3, "Bibtex": [0.1, 0.01, 0.1], "Delicious": [0.0, 0.1, 0.0]},
+            "holds on 1 of 3, never against on 2 (clear in 3 of 6)",
         ),
         ({"TIB": [math.nan] * 3}, "cannot tell on TIB"),
     ],
@@ -231,30 +237,75 @@ def test_planted_evidence(jain16, values, verdict):
     assert one(jain16, turned)["verdict"] == verdict
 
 
-def test_holm_by_hand(jain16):
-    """p raw 0.01, 0.02, 0.04: 3 * 0.01, 2 * 0.02, 0.04; with the second at 0.03: 0.06, and the third not below it."""
-    evidence = rows({"TIB": [0.1, 0.1, 0.1]}).assign(**{"p raw": [0.04, 0.01, 0.02]})
-    found = jain16.comparisons(evidence, only=TREES)
-    assert np.allclose(found["p"], [0.04, 0.03, 0.04])
-    assert one(jain16, evidence)["verdict"] == "holds on TIB"
-    evidence["p raw"] = [0.04, 0.01, 0.03]
-    found = jain16.comparisons(evidence, only=TREES)
-    assert np.allclose(found["p"], [0.06, 0.03, 0.06])
-    assert list(found["outcome"]) == ["cannot tell", "holds", "cannot tell"]
-    assert one(jain16, evidence)["verdict"] == "cannot tell on TIB"
-    assert one(jain16, evidence, level=0.9)["verdict"] == "holds on TIB"
+def test_each_by_itself_for_a_claim_and_by_holm_against_it(jain16):
+    """p raw 0.04, 0.01, 0.02 hold one by one; on the other side 3 * 0.02 is not enough, and 3 * 0.01 is."""
+    for signs, raw, verdict in (
+        ((1, 1, 1), (0.04, 0.01, 0.02), "holds on TIB"),
+        ((1, 1, 1), (0.06, 0.01, 0.02), "never against on TIB (clear in 2 of 3)"),
+        ((1, 1, -1), (0.04, 0.03, 0.02), "cannot tell on TIB"),
+        ((1, 1, -1), (0.04, 0.03, 0.01), "does not hold on TIB"),
+        ((1, 1, -1), (0.04, 0.01, 0.03), "never against on TIB (clear in 1 of 3)"),
+    ):
+        evidence = rows({"TIB": [0.1 * sign for sign in signs]}).assign(**{"p raw": raw})
+        found = jain16.comparisons(evidence, only=TREES)
+        order, worst = sorted(range(3), key=lambda at: raw[at]), 0.0
+        for rank, at in enumerate(order):
+            worst = max(worst, (3 - rank) * raw[at])
+            assert found["p"].iloc[at] == pytest.approx(worst)
+        assert one(jain16, evidence)["verdict"] == verdict
+    assert one(jain16, evidence, level=0.99)["verdict"] == "cannot tell on TIB"
 
 
-def test_intervals_go_with_the_correction(jain16):
-    """The interval of a comparison lies on one side exactly where its corrected p says so."""
-    z = np.array([4.0, 2.2, 2.1])  # p raw 0.00006, 0.028, 0.036: the least is sure, 2 * 0.028 is not, nor the last
+def test_intervals_are_each_comparisons_own(jain16):
+    z = np.array([4.0, 2.2, 1.9])
     found = jain16.comparisons(rows({"TIB": 0.01 * z}), only=TREES)
-    assert list(found["outcome"]) == ["holds", "cannot tell", "cannot tell"]
-    assert list(found["low"] > 0) == [True, False, False]
-    for row, among in zip(found.itertuples(), (3, 2, 2), strict=True):
-        assert row.value - row.low == pytest.approx(0.01 * NormalDist().inv_cdf(1 - 0.05 / among / 2), rel=1e-6)
-    raw = [2 * (1 - NormalDist().cdf(each)) for each in z]
-    assert np.allclose(found["p"], [3 * raw[0], 2 * raw[1], 2 * raw[1]], rtol=1e-9, atol=0)
+    assert list(found["outcome"]) == ["holds", "holds", "cannot tell"]
+    assert np.allclose(found["value"] - found["low"], 0.01 * NormalDist().inv_cdf(0.975), rtol=1e-6)
+
+
+def judged_by_hand(values, errors, needs: str) -> str:
+    """The rule, cell by cell."""
+    at = NormalDist().inv_cdf(0.975)
+    if needs == "mean":
+        values, errors = [sum(values) / len(values)], [sum(errors) / len(errors)]
+    z = [value / error for value, error in zip(values, errors, strict=True)]
+    clear, low = [], False
+    for rank, one in enumerate(sorted(z, key=abs, reverse=True)):
+        low = low or abs(one) <= NormalDist().inv_cdf(1 - 0.025 / (len(z) - rank))
+        clear += [] if low else [one]
+    if min(clear, default=0) < 0:
+        return "does not hold"
+    return "holds" if min(z) > at else f"never against ({len(clear)} of {len(z)})" if clear else "cannot tell"
+
+
+@pytest.mark.parametrize("needs", ["", "mean"])
+def test_the_cells_of_a_claim_are_judged_by_the_rule(jain16, needs):
+    """Of random numbers of cells, values and errors, on two datasets each."""
+    rng, seen = np.random.default_rng(len(needs)), set()
+    document = own_claim(jain16, needs=needs, metric="", k="", left="", right="")
+    for _ in range(150):
+        parts, expected = [], []
+        for name in ("TIB", "Bibtex"):
+            m = int(rng.integers(1, 9))
+            table = pd.DataFrame({"model": [f"m{i}" for i in range(m)], "metric": "ECE", "k": 5})
+            table["value"], table["stderr"] = (
+                rng.normal(rng.choice([0, 0.02, 0.05]), 0.02, m),
+                rng.uniform(0.003, 0.02, m),
+            )
+            table["p raw"] = 2 * stats.norm.sf(abs(table["value"] / table["stderr"]))
+            parts.append(evidence_of.cells({TREES: table}).assign(source="real, live", dataset=name))
+            expected.append(judged_by_hand(table["value"].tolist(), table["stderr"].tolist(), needs))
+        evidence = pd.concat(parts)
+        row = document.verdicts(evidence).iloc[0]
+        words = [re.sub(r" \(.*", "", one) for one in expected]
+        assert [row[word] for word in ("holds", "does not hold", "never against", "cannot tell")] == [
+            words.count(word) for word in ("holds", "does not hold", "never against", "cannot tell")
+        ]
+        counts = [re.findall(r"\d+", one) for one in expected if "never" in one]
+        told = re.search(r"never against .*\(clear in (\d+) of (\d+)\)", row["verdict"])
+        assert ([*map(int, told.groups())] if told else [0, 0]) == [sum(int(one[i]) for one in counts) for i in (0, 1)]
+        seen |= {*words}
+    assert seen == {"holds", "does not hold", "cannot tell"} | ({"never against"} if not needs else set())
 
 
 @pytest.mark.parametrize("degrees", [2, 4, 400, None])
@@ -266,8 +317,9 @@ def test_p_and_interval_say_the_same_by_whatever_law(jain16, degrees):
         raw = 2 * stats.t(degrees).sf(abs(z)) if degrees else np.minimum(rng.integers(1, 80, 3) / 1000, 1.0)
         found = jain16.comparisons(rows({"TIB": 0.01 * z}).assign(**{"p raw": raw}), only=TREES)
         beyond = (found["low"] > 0) | (found["high"] < 0)
-        assert (beyond == (found["p"] <= 0.05)).all()
-        assert (beyond == (found["outcome"] != "cannot tell")).all()
+        assert (beyond == (raw <= 0.05)).all()
+        assert ((found["outcome"] == "holds") == (beyond & (found["value"] > 0))).all()
+        assert ((found["outcome"] == "does not hold") == ((found["p"] <= 0.05) & (found["value"] < 0))).all()
         seen |= {*beyond}
     assert seen == {True, False}
 
@@ -391,7 +443,7 @@ def test_no_difference_is_judged_by_a_margin(jain16):
     )
     for (id, (values, error)), (of, one) in zip(drawn.items(), found.groupby("id", sort=False), strict=True):
         assert of == id
-        # By two one-sided tests with Holm's correction, from the distance to the nearer end.
+        # By two one-sided tests, with Holm's correction if outside, from the distance to the nearer end.
         away = np.abs(0.05 - np.abs(values)) / error
         order, sure = np.argsort(-away, kind="stable"), np.zeros(3, bool)
         for rank, at in enumerate(order):
@@ -399,10 +451,11 @@ def test_no_difference_is_judged_by_a_margin(jain16):
                 break
             sure[at] = True
         inside = np.abs(values) < 0.05
-        expected = np.where(sure & inside, "holds", np.where(sure, "does not hold", "cannot tell"))
+        alone = away >= NormalDist().inv_cdf(0.975)
+        expected = np.where(alone & inside, "holds", np.where(sure & ~inside, "does not hold", "cannot tell"))
         assert list(one["outcome"]) == list(expected)
         ends = (one["low"] > -0.05) & (one["high"] < 0.05)
-        assert list(ends.to_numpy()[sure]) == list(inside[sure])
+        assert list(ends) == list(alone & inside)
         seen |= set(expected)
     assert len(seen) == 3
 

@@ -104,10 +104,24 @@ def test_verdicts_show_the_weakest_k(tib):
     assert first["TIB"].endswith("at k = 3")
     assert first["Bibtex"].startswith("+1.0 (-")
     assert first["Delicious"].startswith("-20.0 (")
-    assert first["verdict"] == "holds on 1 of 3, does not hold on 1, cannot tell on 1"
+    assert first["verdict"] == "holds on 1 of 3, does not hold on 1, never against on 1 (clear in 2 of 3)"
     rest = table.set_index("claim")
     assert rest.iloc[1:]["verdict"].tolist() == ["holds in print", "does not hold by calculation"]
     assert rest.iloc[1:]["print, or by hand"].tolist() == ["36 of 36", "0.5 is not 0.4"]
+
+
+def test_the_cells_of_a_claim_are_counted(tib):
+    """Of table 5's claim: a cell clear for it, one too small to tell, on another dataset one against it."""
+    table = pd.DataFrame({"model": ["a", "b"], "metric": "ECE", "k": 5, "value": [-0.1, 0.01], "stderr": 0.01})
+    id = "t5-isotonic-platt"
+    live = evidence.of(tib, evidence.cells({id: table}))
+    there = evidence.of(tib, evidence.cells({id: table.assign(value=[-0.1, 0.1])})).assign(dataset="Bibtex")
+    found = evidence.gather(item("calibration/table5_isotonic_platt", recorded={"bibtex": there})[0], live)
+    assert evidence.clear("calibration", id, found).T.to_dict("list") == {"TIB": [2, 1, 0], "Bibtex": [2, 1, 1]}
+    shown = evidence.shown(xc.claims("calibration"), found, [id]).iloc[0]
+    assert shown["TIB"] == "clear in 1 of 2 (-10.0 to +1.0 points)"
+    assert shown["Bibtex"] == "clear in 1 of 2, against it in 1 (-10.0 to +10.0 points)"
+    assert shown["verdict"] == "does not hold on 1 of 2, never against on 1 (clear in 1 of 2)"
 
 
 def test_all_records_of_the_dataset_that_is_live_are_evidence_of_their_own(tib):
@@ -129,7 +143,8 @@ def test_all_records_of_the_dataset_that_is_live_are_evidence_of_their_own(tib):
 def test_what_is_found_from_records_comes_before_their_own_outcomes(tib, twin):
     id = "s7-normalised"
     others = {"bibtex": evidence.of(tib, None, {id: (None, "of each split")}).assign(dataset="Bibtex")}
-    here = [evidence.of(tib, differences([0.1, 0.1, 0.1])), evidence.recorded_of("Bibtex", {id: (True, "of all")})]
+    of_all = evidence.of(tib, None, {id: (True, "of all")}).assign(dataset="Bibtex", source="real, recorded")
+    here = [evidence.of(tib, differences([0.1, 0.1, 0.1])), of_all]
     found = evidence.gather(item(recorded=others)[0], *here)
     assert found.loc[found["id"] == id, ["source", "outcome"]].to_numpy().tolist() == [["real, recorded", "holds"]]
 
@@ -234,6 +249,7 @@ def test_a_papers_page():
         ("data", "holds, shown on TIB, Bibtex", "holds"),
         ("data", "holds on 3 of 3", "holds"),
         ("data", "cannot tell on TIB", "cannot tell"),
+        ("data", "never against on 1 of 2 (clear in 2 of 3), cannot tell on 1", "never against"),
         ("print", "does not hold in print", "does not hold"),
         ("data", "see its cell", ""),
         ("none", "cannot be tested here", ""),
@@ -282,16 +298,17 @@ def test_the_weakest_k_of_a_claim_of_less(tib):
 
 
 def test_the_interval_that_is_shown_carries_the_verdict(tib):
-    """Whatever the three differences and their errors are: beyond 0 where the claim holds or does not, around it where
-    nobody can tell."""
+    """Whatever the three differences and their errors are: beyond 0 where the claim holds or does not, and only there on the
+    claimed side."""
     rng = np.random.default_rng(5)
     seen = set()
-    for _ in range(30):
+    for _ in range(60):
         one, _ = item()
         table = differences(rng.normal(rng.choice([-0.03, 0, 0.03]), 0.02, 3), rng.uniform(0.003, 0.02, 3))
         row = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, table))).iloc[0]
         low, high = re.search(r"\((.*) to (.*)\)", row["TIB"]).groups()
-        word = "holds" if float(low) > 0 else "does not hold" if float(high) < 0 else "cannot tell"
-        assert row["verdict"] == f"{word} on TIB", row["TIB"]
+        word = row["verdict"].partition(" on TIB")[0]
+        assert (word == "holds") == low.startswith("+"), row["TIB"]  # what rounds to 0 keeps its sign
+        assert word != "does not hold" or float(high) < 0, row["TIB"]
         seen.add(word)
-    assert len(seen) == 3
+    assert len(seen) == 4

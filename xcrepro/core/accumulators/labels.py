@@ -235,6 +235,10 @@ class LabelCounts:
         self._places.first_buckets(first)
         return tuple(np.ascontiguousarray(first.T))
 
+    def n_predicted(self) -> np.ndarray:
+        """(K,) int64: how many different labels the first k predictions name, rightly or not."""
+        return _by_then(self.first_ks()[0], self.ks.size)
+
     def predicted(self, labels: np.ndarray) -> np.ndarray:
         """(K, m) int64: the rows whose top k hold each of some labels, without tables over all."""
         wanted, back = np.unique(labels, return_inverse=True)
@@ -282,12 +286,13 @@ class PreparedLabels:
         # The places of labels that are hit at all. Each list is sorted by cell, so that a count runs through its table once.
         n_places = np.logical_and.accumulate(block.ids[:, : once._bucket.size] >= 0, axis=1).sum(axis=1)
         keys, _ = once._places.whole(np.int32)
+        self._places, self._place_row, self._shift = keys, np.repeat(row_numbers, n_places), once._places.shift
         label, event = keys >> once._places.shift, keys & ((1 << once._places.shift) - 1)
         number = np.full(self.n_labels, -1, np.int32)
         number[hit.labels] = np.arange(hit.labels.size, dtype=np.int32)
         kept = number[label] >= 0
         cell = number[label[kept]].astype(np.int64) * (2 * self.ks.size) + event[kept]
-        self._cell, self._row = _sorted_together(cell, np.repeat(row_numbers, n_places)[kept])
+        self._cell, self._row = _sorted_together(cell, self._place_row[kept])
         # The truth's labels, numbered as they rise.
         labels, _ = once._truth.whole(np.int32)
         number[true_labels] = np.arange(true_labels.size, dtype=np.int32)
@@ -307,6 +312,18 @@ class PreparedLabels:
         about = self.n_labels, int(np.count_nonzero(true)), n_rows, self._outside
         true_of_hit = true[self._hit_cell[which]].astype(np.int64)
         return HitLabels(self.ks.copy(), self._labels[which], true_of_hit, predicted, tp, *about)
+
+    def n_predicted(self, weights: np.ndarray) -> np.ndarray:
+        """What ``LabelCounts(n_labels, ks).add(block, weights).n_predicted()`` gives."""
+        check_weights(weights, self.n_rows)
+        first = np.full((self.n_labels, 2), self.ks.size, np.min_scalar_type(self.ks.size))
+        kernel.first_buckets(self._places, weights[self._place_row], self._shift, first)
+        return _by_then(first[:, 0], self.ks.size)
+
+
+def _by_then(first: np.ndarray, n_ks: int) -> np.ndarray:
+    """How many labels have come by each k, of the number of the first k of each."""
+    return np.cumsum(np.bincount(first, minlength=n_ks)[:n_ks])
 
 
 def _sorted_together(cell: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

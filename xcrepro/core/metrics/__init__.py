@@ -26,6 +26,7 @@ from xcrepro.core.metrics.coverage import (
     label_entropy,
     reachable,
     sampled_coverage,
+    unique_labels,
 )
 from xcrepro.core.metrics.evaluate import evaluate
 from xcrepro.core.metrics.labelwise import (
@@ -178,6 +179,7 @@ __all__ = [
     "smooth_ece",
     "table",
     "threshold_curve",
+    "unique_labels",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Coverage at k and its relatives: how much of the label space a set of predictions gets right at all.
+"""Coverage at k and its relatives: how much of the label space a set of predictions gets right, or names, at all.
 
 All but :func:`diversity` are made of the per-label counts of :mod:`xcrepro.core.metrics.labelwise`, and take what the metrics
 there take; see there for ``Y``, ``ks`` and ``over``.
@@ -37,10 +37,10 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
 
         - ``"all"``: all L labels: eq. 13; xCOLUMNs.
         - ``"test"``: the labels relevant to some row of Y, the most any k can cover: napkinXC.
-        - ``"reachable"``: the most labels that k places a row can cover, :func:`reachable`: jain16's Ck, "normalized unique
-          labels". The paper does not say how many labels the truth shows in k places when rows have more than k; here it
-          is the true maximum, so the result is at most 1. The denominator grows with k, so this coverage can fall with k,
-          as jain16's table 4 (c) does. It needs the truth of all rows at once: blocks of Y are kept, not the predictions.
+        - ``"reachable"``: the most labels that k places a row can cover, :func:`reachable`, so that the result is at most 1
+          whatever Y is. The denominator grows with k, so this coverage can fall with k, as jain16's table 4 (c) does; that
+          table counts :func:`unique_labels`, right or not. It needs the truth of all rows at once: blocks of Y are kept, not
+          the predictions.
 
     Returns
     -------
@@ -64,6 +64,39 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
     if isinstance(Y, Counts | HitLabels):
         raise ArgumentError("Y", "must be the truth itself with over='reachable'", type(Y).__name__, "pass Y and top")
     return state.of(Y, top, ks, ["coverage (reachable)"]).values()["coverage (reachable)"]
+
+
+def unique_labels(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
+    """Unique labels@k: how many different labels stand in at least one row's top k, rightly or not (jain16, table 4).
+
+    Recommender systems call this number *aggregate diversity* (Adomavicius and Kwon 2012), and its share of all labels
+    *catalogue coverage*. M rows name at most min(L, kM) labels.
+
+    Parameters
+    ----------
+    Y, top, ks
+        See :mod:`xcrepro.core.metrics.labelwise`; but not ``HitLabels``, which lack the labels that were never hit.
+
+    Returns
+    -------
+    ndarray of float64, shape (K,)
+        Whole numbers. An absent place (id -1) names no label. It never falls as k grows. Ties at place k are decided as
+        everywhere, for the lowest id.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from xcrepro import TopK
+    >>> Y = np.array([[1, 0, 1, 0], [1, 0, 0, 0]])
+    >>> top = TopK.from_ids([[0, 2, -1], [0, 1, 3]], n_labels=4)
+    >>> unique_labels(Y, top, ks=(1, 2, 3))                       # label 0; 0, 1 and 2; all four
+    array([1., 3., 4.])
+    """
+    if isinstance(Y, Counts):
+        return np.count_nonzero(Y.at(ks).predicted, axis=1).astype(np.float64)
+    if isinstance(Y, HitLabels):
+        raise ArgumentError("Y", "must be the truth itself, or a Counts", "HitLabels", "pass Y and top")
+    return state.of(Y, top, ks, ["unique labels"]).values()["unique labels"]
 
 
 def reachable(Y, ks=KS) -> np.ndarray:

@@ -38,13 +38,14 @@ class Metric:
     ----------
     name : str
         What tables call it; ``name@k`` is its value at k.
-    fold : {"rows", "labels", "bins", "truths", "pairs", "scores", "own"}
+    fold : {"rows", "labels", "bins", "truths", "predicted", "pairs", "scores", "own"}
         What it is worked out from, and with that what it is asked of: sums over rows; labels that were hit, of all or by bin of
-        train frequency; the truth of all rows; sums over (score, hit) pairs; the distribution of their scores; truth and
-        predictions themselves, by a caller's function (:mod:`xcrepro.core.metrics.extra`).
+        train frequency; the truth of all rows; labels that were predicted, hit or not; sums over (score, hit) pairs; the
+        distribution of their scores; truth and predictions themselves, by a caller's function
+        (:mod:`xcrepro.core.metrics.extra`).
     formula : callable
-        Of the fold: one value for each of its ks (rows, labels, truths), a value at one k (pairs, scores), or a value for each
-        bin and k (bins).
+        Of the fold: one value for each of its ks (rows, labels, truths, predicted), a value at one k (pairs, scores), or a
+        value for each bin and k (bins).
     source : str
         Document and equation, or paper.
     columns : tuple of int
@@ -216,6 +217,9 @@ METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     _labels("coverage (test)", "napkinXC", _label_mean(label_kernel.COVERED, "test")),
     _labels("label entropy", "coverage, eq. 15 and 16", labelwise.entropy, unit="nats", averages=""),
     Metric("coverage (reachable)", "truths", formulas.covered_of_reachable, "jain16, table 4 (c)", default=False,
+           printed_as=("Cov_norm",)),
+    Metric("unique labels", "predicted", lambda n: n.astype(np.float64),
+           "jain16, section 7 and table 4; aggregate diversity, Adomavicius and Kwon 2012", unit="labels", default=False,
            printed_as=("Cov_norm",)),
     # sums over rows of weights, inverse propensities
     _rows("PSP", "xcrepo; jain16, section 7", _ratio(kernel.PS_HITS, kernel.BEST_HITS), printed_as=("PSP",)),

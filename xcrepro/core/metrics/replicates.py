@@ -140,6 +140,8 @@ class _Labels:
         for metric in self._metrics:
             if metric.fold == "bins":
                 found |= metric.formula(hit, self._counts)
+            elif metric.fold == "predicted":
+                found[metric.name] = metric.formula(self._prepared.n_predicted(weights))
             elif metric.fold == "truths":  # a row that is drawn twice can show no more labels than once
                 found[metric.name] = metric.formula(hit, [self._kept(weights > 0)])
             else:
@@ -315,7 +317,7 @@ class _Whole:
 
 _PARTS = (
     (Rows, ("rows",)),
-    (_Labels, ("labels", "bins", "truths")),
+    (_Labels, ("labels", "bins", "truths", "predicted")),
     (_Pairs, ("pairs", "scores")),
     (_Whole, ("own",)),
 )
@@ -420,6 +422,23 @@ def error_of_parts(quarters: np.ndarray, halves: np.ndarray, rows: float) -> np.
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.clip(arithmetic.log2(halves / quarters), *_SLOPES)
         return np.sqrt(np.where(halves > 0, halves * arithmetic.power(rows, slope), halves))
+
+
+def mean_difference(Y, cells: Sequence[tuple[TopK, TopK, int]], metric: str, samples: int = 1000, seed: int = 0):
+    """The mean over cells (left, right, k) of left minus right, and its standard error for the draw of the rows, which are the
+    same for all cells."""
+    truth, one = as_truth(Y), registry.METRICS[metric]
+    systems = [System(truth, top, np.array([k]), [one], Options()) for *both, k in cells for top in both]
+
+    def join(values: np.ndarray) -> np.ndarray:
+        return (values[::2] - values[1::2]).mean(axis=0, keepdims=True)
+
+    if one.interval == "bootstrap":
+        drawn = _drawn_with_replacement(systems, [metric], truth.n_rows, samples, seed)
+        error = join(np.moveaxis(drawn, 1, 0)).std(axis=1, ddof=1)
+    else:
+        error = _standard_errors(systems, [metric], truth.n_rows, max(20, samples // 10), seed, join)
+    return float(join(np.stack([system.here() for system in systems])).item()), float(error.item())
 
 
 # ---------------------------------------------------------------------------------------------- models and their pairs

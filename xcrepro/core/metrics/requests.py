@@ -117,8 +117,8 @@ class Asked:
             found["rows"] = RowSums(*about, hierarchy=self.hierarchy) if alike else TiedSums(*about)
             if options.samples:
                 found["drawn"] = RowSums(*about, options.samples, hierarchy=self.hierarchy)
-        if kinds & {"labels", "bins", "truths"}:
-            found["labels"] = LabelCounts(n_labels, self._at("labels", "bins", "truths"))
+        if kinds & {*(of_labels := ("labels", "bins", "truths", "predicted"))}:
+            found["labels"] = LabelCounts(n_labels, self._at(*of_labels))
         if "truths" in kinds:
             found["truths"] = TruthRows(n_labels)
         return found

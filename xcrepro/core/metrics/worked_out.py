@@ -37,6 +37,10 @@ def values(asked: Asked, folds: Folds) -> list[tuple[str, np.ndarray, np.ndarray
                 values.append(metric.formula(*([pools[k]] if metric.fold == "scores" else []), pairs[k]))
             found.append((metric.name, at, np.array(values)))
             continue
+        if metric.fold == "predicted":
+            counts = metric.formula(folds["labels"].n_predicted())
+            found.append((metric.name, at, counts[np.searchsorted(folds["labels"].ks, at)]))
+            continue
         hit = hit or folds["labels"].hit_labels()
         if metric.fold == "bins":
             found += [(name, at, v) for name, v in metric.formula(hit.at(at), asked.counts).items()]

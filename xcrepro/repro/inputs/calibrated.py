@@ -16,6 +16,7 @@ from xcrepro.core import calibrate, plugins
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.metrics import calibration, compare
 from xcrepro.core.metrics.calibration import is_probability
+from xcrepro.core.metrics.replicates import mean_difference
 from xcrepro.core.metrics.significance import holm
 from xcrepro.core.predictions import TopK
 from xcrepro.models.twin import Twin, columns
@@ -160,20 +161,27 @@ def compared(Y, pairs: Mapping[str, tuple[TopK, TopK]], metrics: Sequence[str], 
     return pd.concat(parts, ignore_index=True)
 
 
-def outcome(differences: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None, str]:
-    """Whether differences of :func:`compared` are all clear (Holm's p below 0.05) and on ``side``; and a sentence with counts.
+def mean_of(Y, cells: Sequence[tuple[TopK, TopK, int]], metric: str) -> pd.DataFrame:
+    """The mean over cells (left, right, k) of left minus right, as one row of :func:`compared`, for a claim in general."""
+    value, error = mean_difference(Y, cells, metric)
+    k = ";".join(str(k) for k in sorted({k for *_, k in cells}))
+    row = {"model": f"mean of {len(cells)}", "metric": metric, "k": k, "value": value, "stderr": error}
+    return pd.DataFrame([row])
 
-    False if one is clear and on the other side, else None. The range of the differences is in points.
-    """
+
+def outcome(differences: pd.DataFrame, side: str, what: str = "") -> tuple[bool | None, str]:
+    """Whether each of the differences of :func:`compared` is on ``side``, as the rule for claims has it; and a sentence with
+    counts of those that are clear (Holm's p below 0.05). The range of the differences is in points."""
     clear = holm(differences["p raw"]) < 0.05
     sign = -1 if side == "below" else 1
+    each = (differences["p raw"] < 0.05) & (sign * differences["value"] > 0)
     right, wrong = clear & (sign * differences["value"] > 0), clear & (sign * differences["value"] < 0)
     other = "above" if side == "below" else "below"
     parts = [f"{what} {side} in {right.sum()} of {len(differences)}".strip()]
     parts += [f"{other} in {wrong.sum()}"] if wrong.any() else []
     parts += [f"too small to tell in {(~right & ~wrong).sum()}"] if (~right & ~wrong).any() else []
     ends = f"{100 * differences['value'].min():+.1f} to {100 * differences['value'].max():+.1f} points"
-    return (False if wrong.any() else True if right.all() else None), f"{', '.join(parts)} ({ends})"
+    return (False if wrong.any() else True if each.all() else None), f"{', '.join(parts)} ({ends})"
 
 
 def expected_error(scores: np.ndarray, probabilities: np.ndarray, bins: int = calibration.BINS) -> float:

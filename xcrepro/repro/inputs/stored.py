@@ -294,7 +294,8 @@ def _stored(asked: list[dict], source: Path, target: Path, old: Entry | None, wh
     top.save(source.with_suffix(".small.npz"), small=True)
     content = source.with_suffix(".small.npz").read_bytes()
     digest = hashlib.sha256(top.ids.tobytes() + top.scores.tobytes()).hexdigest()[:8]
-    name = "-".join([*re.findall(r"[a-z0-9.]+", f"{about['dataset']} {about['model']}".lower()), digest]) + ".npz"
+    made = "synthetic " * ("@" in about["dataset"])  # bibtex@1.0-seed0 is drawn, and bibtex is not
+    name = "-".join([*re.findall(r"[a-z0-9.]+", f"{made}{about['dataset']} {about['model']}".lower()), digest]) + ".npz"
     target.mkdir(parents=True, exist_ok=True)
     with paths.atomic_path(target / name) as part:
         part.write_bytes(content)

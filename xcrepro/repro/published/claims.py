@@ -1,4 +1,4 @@
-"""What a document claims, claim by claim, what evidence says of it (holds, does not hold, cannot tell), and on what that rests.
+"""What a document claims, claim by claim, what evidence says of it, and on what that rests; :data:`RULE` is how it is judged.
 
 The claims live in ``data/claims``, one file a document, and are checked when they are first read.
 """
@@ -46,6 +46,19 @@ DIRECTIONS = ("above", "below", "within", "equal", "at least", "at most")
 SOURCES = ("real, live", "real, recorded", "synthetic", "print", "exact")
 """Where evidence comes from; a claim is judged by the sources of its :data:`RESTS`."""
 
+NEEDS = ("", "mean", "one")
+"""What a sentence asserts of its cells (models, ks) on a dataset: each of them; their mean ("generally", "tends to"); that it
+can happen, for which one dataset is enough."""
+
+RULE = """\
+On one dataset a claim of *each* cell holds if each cell's own interval lies on the claimed side, so that it is wrong \
+to say so no more often than for one cell. It does not hold if one lies on the other side with Holm's correction over \
+the cells. If none does, and one or more are on the claimed side with that correction, the data are *never against* \
+it, and we count how many are clear. A claim in *general* is judged by the mean over its cells. The same test points \
+judge all of them, so the error of the mean is that of drawing these points again for all cells at once; where only \
+the cells' own errors are known, it is the mean of them, which no dependence exceeds. Else we cannot tell."""
+"""The one rule of all claims that differences decide; ``python -m benchmarks claims`` counts how often it errs."""
+
 _JUDGES = {
     "data": ("real",),
     "print": ("print",),
@@ -59,11 +72,11 @@ _EXACT = ("equal", "at least", "at most")
 _TINY = 12  # decimals of an exact comparison: a sum of floats may miss 0 by 1e-17
 _NEEDED = ("source", "dataset", "metric", "k", "left", "right", "value")
 _COMPARED = (
-    "id", "source", "dataset", "metric", "k", "left", "right", "value", "low", "high", "p", "outcome", "effect",
+    "id", "source", "dataset", "metric", "k", "left", "right", "value", "low", "high", "p", "clear", "outcome", "effect",
 )  # fmt: skip
 _OUTCOME = ("source", "dataset", "id", "outcome")
 _INTERVAL = 0.95  # of low and high, as xc.compare makes them where nothing else is asked for
-_WORDS = ("holds", "does not hold", "cannot tell")
+_WORDS = ("holds", "does not hold", "never against", "cannot tell")
 
 
 def claims(paper: str) -> Claims:
@@ -122,13 +135,13 @@ class Claims:
 
         * ``id``; ``where`` (section, equation, table or figure); ``claim``, in this project's words with the
           exceptions that the document makes; ``kind``, one of :data:`KINDS`.
-        * ``rests``, one of :data:`RESTS`: the evidence by which it is judged. ``needs``: ``one`` if it says that
-          something can happen, so that one dataset shows it; empty if it has to hold on each.
+        * ``rests``, one of :data:`RESTS`: the evidence by which it is judged. ``needs``, one of :data:`NEEDS`: what the
+          sentence asserts of its cells.
         * What would show it: ``datasets`` (``;`` between names; empty: any), ``metric``, ``k`` (``;`` between
           several), ``left`` and ``right``, ``direction`` (one of :data:`DIRECTIONS`, of left minus right beside
           ``value``, which is 0 if it is empty) and ``rounding``, the decimals to which an equal is equal (empty: all
-          digits). All empty where no one comparison shows the claim and its cell does, but for the ``direction`` and
-          ``value`` of the margin by which that cell judges that there is no difference.
+          digits). Without a ``metric`` the notebook gives the cells that show the claim, for the ``direction``. All
+          empty where no difference shows it and the notebook says so in words.
         * ``notebook`` and ``cell``: the notebook that tests it, and a text of the cell that does; ``untested``, if it
           rests on nothing: the reason why. Then a notebook is one that has a finding of ours beside it.
 
@@ -173,13 +186,13 @@ class Claims:
         Returns
         -------
         DataFrame
-            The columns id, source, dataset, metric, k, left, right, value, low, high, p, outcome and effect. Left and
-            right are the claim's: a pair the other way round is turned. ``p`` is Holm's, over the real comparisons of the
-            claim, and over its other ones (synthetic, print) apart; NaN where the claim is exact or the evidence has
-            no error.
-            ``low`` and ``high`` are the interval that goes with it, by the normal law: wider than a single
-            comparison's where the claim has several. ``outcome`` is ``"holds"``, ``"does not hold"`` or ``"cannot
-            tell"``; ``effect`` what the evidence says in words of a claim that no one comparison shows.
+            The columns id, source, dataset, metric, k, left, right, value, low, high, p, clear, outcome and effect. Left and
+            right are the claim's: a pair the other way round is turned. Of a claim in general there is one row for each
+            dataset, the mean of its cells. ``low`` and ``high`` are the comparison's own interval, ``p`` is Holm's over
+            those of a dataset; NaN where the claim is exact or the evidence has no error. ``clear``: on the claimed side by
+            ``p``.
+            ``outcome`` is ``"holds"`` (the interval), ``"does not hold"`` (on the other side by ``p``) or ``"cannot tell"``;
+            ``effect`` what the evidence says in words of a claim that no difference shows.
 
         Examples
         --------
@@ -208,13 +221,11 @@ class Claims:
         return pd.concat(found, ignore_index=True)
 
     def verdicts(self, evidence: pd.DataFrame, level: float = 0.95, *, only=None, datasets=()) -> pd.DataFrame:
-        """Each claim against the evidence on which it rests: holds, does not hold, cannot tell.
+        """Each claim against the evidence on which it rests: holds, does not hold, never against, cannot tell.
 
-        A comparison *holds* if its interval, with Holm's correction within the claim, lies on the claimed side, *does
-        not hold* if it lies on the other side; else we *cannot tell*, as where the evidence has no error. On a
-        dataset a claim holds if all its comparisons (one for each k) hold, does not hold if one of them does not, and
-        cannot be told else, as where the evidence lacks one. Which evidence decides is the claim's ``rests``: other
-        evidence is shown, and decides nothing. Exact claims (equal, at least, at most) need no error.
+        :data:`RULE` says how differences decide it. We also cannot tell where the evidence has no error, or lacks one of the
+        claim's ks. Which evidence decides is the claim's ``rests``: other evidence is shown, and decides nothing. Exact claims
+        (equal, at least, at most) need no error.
 
         Parameters
         ----------
@@ -222,11 +233,12 @@ class Claims:
             Paired differences as :func:`xcrepro.compare` gives them, left minus right, of one dataset after the
             other: the columns metric, k, left, right, value, and an error: ``p raw``, ``stderr``, or ``low`` and
             ``high`` (95 %); beside them ``dataset``, a name of the catalogue, and ``source``, one of :data:`SOURCES`.
-            If a comparison of a dataset comes both live and recorded, the live one counts. A claim that no one
-            comparison shows has rows with ``id``, ``outcome`` (holds, does not hold, cannot tell) and ``effect``, what
-            its cell found in words; there ``dataset`` may be empty if the source is print or exact.
+            If a comparison of a dataset comes both live and recorded, the live one counts. A claim without a metric has
+            rows with its ``id``: differences, one for each of its cells, whose ``left`` tells them apart; or, if it has no
+            direction either, an ``outcome`` (holds, does not hold, cannot tell) and ``effect``, what was found in words;
+            there ``dataset`` may be empty if the source is print or exact.
         level : float
-            The probability of all intervals of a claim together, before which nothing holds.
+            The probability with which an interval holds the truth.
         only : str or sequence of str, optional
             The ids of claims; all of the document else.
         datasets : sequence of str
@@ -237,12 +249,12 @@ class Claims:
         DataFrame
             One row a claim: id, claim, ``print`` (left minus right as printed, in points, from the least to the
             largest over the document's datasets and ks, and on how many datasets the claim holds there; it is not a
-            sample), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does not hold`` and
-            ``cannot tell`` of real datasets (samples of one dataset are one), ``rests`` (:data:`RESTS`) and
-            ``verdict``. By data: ``"holds on 3 of 4, cannot tell on 1"``; ``"holds on TIB"`` if there is one; ``"holds,
-            shown on TIB"`` if one is enough. Else ``"holds in print"``, ``"holds by calculation"`` (and behind it, where real
-            data say otherwise, ``"; does not hold on 2 of 2"``), ``"holds in simulation"`` or ``"cannot be tested here"``.
-            ``"no real data"`` where only synthetic evidence is there,
+            sample), ``real`` and ``synthetic`` (each dataset's outcome), the counts ``holds``, ``does not hold``, ``never
+            against`` and ``cannot tell`` of real datasets (samples of one dataset are one), ``rests`` (:data:`RESTS`) and
+            ``verdict``. By data: ``"holds on 3 of 4, never against on 1 (clear in 2 of 3)"``; ``"holds on TIB"`` if there is
+            one; ``"holds, shown on TIB"`` if one is enough. Else ``"holds in print"``, ``"holds by calculation"`` (and behind
+            it, where real data say otherwise, ``"; does not hold on 2 of 2"``), ``"holds in simulation"`` or ``"cannot be
+            tested here"``. ``"no real data"`` where only synthetic evidence is there,
             ``"no evidence"`` where none is, ``"see its cell"`` if no one comparison shows the claim.
 
         Raises
@@ -290,7 +302,9 @@ class Claims:
             shown = {"print": _printed(self.paper, claim) or said, "real": _listed(real), "synthetic": _listed(made)}
             judges = [row for row in part if row.source.partition(",")[0] in _JUDGES[claim.rests]]
             judges = _by_dataset(judges, claim, lambda row: "")
-            verdict = _verdict(claim, of_one, judges.get("", ""), bool(made))
+            open = [row for row in part if row.metric and of_one.get(sample_of(row.dataset)) == "never against"]
+            open = [row.clear for row in open if row.source.startswith("real")]
+            verdict = _verdict(claim, of_one, judges.get("", ""), bool(made), f" (clear in {sum(open)} of {len(open)})")
             rows.append(
                 {"id": claim.id, "claim": claim.claim} | shown | count | {"rests": claim.rests, "verdict": verdict}
             )
@@ -319,7 +333,7 @@ def _checked(text: pd.DataFrame, path: Path) -> pd.DataFrame:
         refuse(text[column].str.strip() == "", column, "a text")
     refuse(~text["kind"].isin(KINDS), "kind", f"one of {', '.join(KINDS)}")
     refuse(~text["rests"].isin(RESTS), "rests", f"one of {', '.join(RESTS)}")
-    refuse(~text["needs"].isin(("", "one")), "needs", "one, or nothing where it has to hold on each dataset")
+    refuse(~text["needs"].isin(NEEDS), "needs", "mean, one, or nothing where each cell has to show it")
     refuse((text["needs"] != "") & (text["rests"] != "data"), "needs", "nothing where real data do not decide")
     refuse(
         ~text["k"].str.fullmatch(r"([1-9]\d*(;[1-9]\d*)*)?"), "k", "whole numbers from 1 with ';' between, or nothing"
@@ -328,12 +342,11 @@ def _checked(text: pd.DataFrame, path: Path) -> pd.DataFrame:
     refuse(~text["value"].str.fullmatch(r"(-?\d+(\.\d+)?)?"), "value", "a number of digits and a point, or nothing")
     refuse(~text["rounding"].str.fullmatch(r"\d{0,2}"), "rounding", "a number of decimals, or nothing")
     directed = text["direction"] != ""
-    margin = directed & (text["value"] != "") & (text["metric"] == "") & ~text["direction"].isin(_EXACT)
-    shows = directed & ~margin
+    shows = directed & ~((text["metric"] == "") & ~text["direction"].isin(_EXACT))  # else its notebook gives the cells
     for column in ("metric", "left"):
         refuse(shows & (text[column] == ""), column, "a name where there is a direction")
     for column in ("metric", "k", "left", "right", "rounding"):
-        refuse(~shows & (text[column] != ""), column, "nothing where there is no direction")
+        refuse(~shows & (text[column] != ""), column, "nothing where there is no metric and no direction")
     refuse(~directed & (text["value"] != ""), "value", "nothing where there is no direction")
     within = (text["direction"] == "within") & ~text["value"].str.fullmatch(r"0*\.?0*[1-9]\d*(\.\d+)?")
     refuse(within, "value", "the margin, above 0, up to which a difference counts as none")
@@ -384,7 +397,7 @@ def _evidence(evidence, claims: Claims, own: Iterable[str]) -> tuple[pd.DataFram
     said = _told(evidence[told], claims, own) if told.any() else pd.DataFrame(columns=list(_COMPARED))
     evidence = evidence[~told]
     if not len(evidence):
-        return pd.DataFrame(columns=[*_NEEDED, "pair"]), said
+        return pd.DataFrame(columns=["id", *_NEEDED, "pair"]), said
     table = claims.table
     if missing := [name for name in _NEEDED if name not in evidence]:
         do = "xc.compare gives all but dataset and source" if {*missing} & {"dataset", "source"} else ""
@@ -417,8 +430,11 @@ def _evidence(evidence, claims: Claims, own: Iterable[str]) -> tuple[pd.DataFram
         came = f"{one['value']:g} for {one['metric']} on {one['dataset']}"
         raise ArgumentError("evidence['value']", rule, came, "divide percent by 100")
     out["k"] = [_whole(k) for k in out["k"]]
-    # One pair is one comparison, whichever way round it comes.
-    out["pair"] = [tuple(sorted((str(one.left), str(one.right)))) for one in out.itertuples()]
+    out["id"] = out["id"].astype(object).fillna("").astype(str) if "id" in out else ""
+    claims._known(filter(None, out["id"].unique()))
+    # One pair is one comparison, whichever way round it comes; the cells of a claim are known by what they are of.
+    pairs = out[["id", "left", "right"]].astype(str).itertuples(index=False)
+    out["pair"] = [(one.id, one.left) if one.id else tuple(sorted((one.left, one.right))) for one in pairs]
     key = ["dataset", "metric", "k", "pair"]
     if (again := out.duplicated(["source", *key])).any():
         one = out[again].iloc[0]
@@ -452,7 +468,7 @@ def _told(told: pd.DataFrame, claims: Claims, own: list[str]) -> pd.DataFrame:
         raise ArgumentError("evidence", "must have each outcome of a source once", came)
     live = out.assign(live=out["source"] == "real, live").groupby(["id", "dataset"])["live"].transform("any")
     out = out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True)
-    out[["value", "low", "high", "p"]], out[["metric", "k", "left", "right"]] = np.nan, ""
+    out[["value", "low", "high", "p"]], out[["metric", "k", "left", "right"]], out["clear"] = np.nan, "", False
     return out[list(_COMPARED)]
 
 
@@ -495,28 +511,31 @@ def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
     import numpy as np
     import pandas as pd
 
-    if not claim.metric:
+    if not claim.direction:
         return None
-    pair = tuple(sorted((claim.left, claim.right)))
-    mine = (given["pair"] == pair) & (given["metric"] == claim.metric) & given["k"].isin(claim.k.split(";"))
+    if claim.metric:
+        pair = tuple(sorted((claim.left, claim.right)))
+        mine = (given["pair"] == pair) & (given["metric"] == claim.metric) & given["k"].isin(claim.k.split(";"))
+    else:
+        mine = given["id"] == claim.id
     if claim.datasets:
         of = given["dataset"].str.removesuffix(registry.SYNTHETIC).map(sample_of)
         mine &= of.isin(claim.datasets.split(";"))
     part = given[mine].copy()
     if not len(part):
         return None
-    turned = (part["left"] != claim.left).to_numpy()
-    part.loc[turned, ["value", "low", "high"]] = -part.loc[turned, ["value", "high", "low"]].to_numpy()
-    part["left"], part["right"], part["id"], part["p"] = claim.left, claim.right, claim.id, np.nan
+    if claim.metric:
+        turned = (part["left"] != claim.left).to_numpy()
+        part.loc[turned, ["value", "low", "high"]] = -part.loc[turned, ["value", "high", "low"]].to_numpy()
+        part["left"], part["right"] = claim.left, claim.right
+    part["id"], part["p"], part["clear"] = claim.id, np.nan, False
     if claim.direction in _EXACT:
         part["outcome"] = ["holds" if _is_exact(claim, value) else "does not hold" for value in part["value"]]
         part.loc[part["value"].isna(), "outcome"] = "cannot tell"
         part[["low", "high"]] = np.nan
     else:
-        # What decides is corrected among itself: what is only shown beside it must not make it less sure.
-        real = part["source"].str.startswith("real")
-        judged = [_with_errors(claim, one.copy(), level) for one in (part[real], part[~real]) if len(one)]
-        part = pd.concat(judged)
+        each = [one.copy() for _, one in part.groupby(["source", "dataset"], sort=False)]
+        part = pd.concat([_with_errors(claim, one, level) for one in each])
     return part.assign(effect="")[list(_COMPARED)]
 
 
@@ -528,7 +547,7 @@ def _is_exact(claim, value: float) -> bool:
 
 
 def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Holm's correction over the rows, the interval that goes with it, and the outcome of each."""
+    """The comparisons of one dataset, or their mean, by :data:`RULE`: own interval, Holm's p, and the outcome of each."""
     import numpy as np
 
     from xcrepro.core import distributions
@@ -536,6 +555,8 @@ def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame
 
     target = float(claim.value or 0)
     within = claim.direction == "within"
+    if claim.needs == "mean":
+        comparisons = _mean_of(claim, comparisons, target)
     # Of the two ends of a margin the nearer one decides: an interval on its inner side is inside the other end, too.
     value = comparisons["value"].to_numpy()
     off = value - (np.copysign(target, value) if within else target)
@@ -547,27 +568,33 @@ def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame
     if target == 0:  # the p of the evidence may be Student's; it is of a difference of 0
         raw = np.where(np.isnan(comparisons["p raw"]), raw, comparisons["p raw"])
     comparisons["p"] = holm(raw)
-    # The least p of m is held to (1 - level) / m, the next to (1 - level) / (m - 1), and so on; all from the first
-    # that fails on to the same as that one.
-    tested = np.flatnonzero(~np.isnan(raw))
-    # What is committed has p = 0 for what is below 1e-14: there the larger z comes first, before and after it was written.
-    order = tested[np.lexsort((-z[tested], np.where(raw < 1e-14, 0.0, raw)[tested]))]
-    sure = comparisons["p"].to_numpy() <= 1 - level
-    among = np.maximum(np.arange(len(order), 0, -1), len(order) - sure[order].sum())
-    share = np.full(len(comparisons), np.nan)
-    share[order] = (1 - level) / among
-    half = error * np.asarray(distributions.normal_quantile(1 - np.where(np.isnan(share), 1, share) / 2))
-    # A p of few runs is Student's, one of a bootstrap is counted: where the normal interval says otherwise, p decides.
-    apart, reached = np.abs(off), half >= np.abs(off)
-    half = np.where(reached & sure, apart * (1 - 1e-9), np.where(~reached & ~sure & ~np.isnan(raw), apart, half))
+    with np.errstate(invalid="ignore"):
+        alone, sure = raw <= 1 - level, comparisons["p"].to_numpy() <= 1 - level
+        half = error * float(distributions.normal_quantile((1 + level) / 2))
+        # A p of few runs is Student's, one of a bootstrap is counted: where the normal interval says otherwise, p decides.
+        apart, reached = np.abs(off), half >= np.abs(off)
+    half = np.where(reached & alone, apart * (1 - 1e-9), np.where(~reached & ~alone & ~np.isnan(raw), apart, half))
     comparisons["low"], comparisons["high"] = comparisons["value"] - half, comparisons["value"] + half
     side = (
         np.sign(target - comparisons["value"].abs())
         if within
         else np.sign(off) * (1 if claim.direction == "above" else -1)
     )
-    comparisons["outcome"] = np.where(sure & (side > 0), _WORDS[0], np.where(sure & (side < 0), _WORDS[1], _WORDS[2]))
+    comparisons["clear"] = sure & (side > 0)
+    holds, fails = alone & (side > 0), sure & (side < 0)
+    comparisons["outcome"] = np.where(holds, "holds", np.where(fails, "does not hold", "cannot tell"))
     return comparisons
+
+
+def _mean_of(claim, cells: pd.DataFrame, target: float) -> pd.DataFrame:
+    """One row, the mean of the cells; its error is the mean of theirs, which is the largest that any dependence allows. The
+    mean itself may be the one cell."""
+    import numpy as np
+
+    error = float(np.mean(_errors(cells, cells["value"].to_numpy() - target)))
+    known = {"value": float(cells["value"].mean()), "stderr": error, "p raw": np.nan, "low": np.nan, "high": np.nan}
+    left = cells["left"].iloc[0] if claim.metric or len(cells) == 1 else f"mean of {len(cells)}"
+    return cells[:1].assign(**known, k=claim.k, left=left)
 
 
 def _errors(comparisons: pd.DataFrame, off) -> object:
@@ -587,18 +614,24 @@ def sample_of(name: str) -> str:
 
 
 def _by_dataset(rows: list, claim, name: Callable = lambda row: row.dataset) -> dict[str, str]:
-    """Each dataset's outcome: all comparisons must hold, and what its cell says, and one that does not is enough against."""
+    """Each dataset's outcome by its comparisons and by what its cell says, by :data:`RULE`."""
     found = {}
     for key in dict.fromkeys(map(name, rows)):
         one = [row for row in rows if name(row) == key]
         outcomes = {row.outcome for row in one}
         ks: dict[str, set[str]] = {}
-        for row in one:
+        for row in one if claim.metric else ():
             if row.metric:
                 ks.setdefault(row.source, set()).add(row.k)
-        asked = set(claim.k.split(";"))
-        whole = all(have == asked for have in ks.values()) and outcomes == {"holds"}
-        found[key] = "does not hold" if "does not hold" in outcomes else "holds" if whole else "cannot tell"
+        asked = {claim.k} if claim.needs == "mean" else set(claim.k.split(";"))
+        whole = all(have == asked for have in ks.values())
+        whole &= all(row.metric or row.outcome != "cannot tell" for row in one)
+        so = {
+            "does not hold": "does not hold" in outcomes,
+            "holds": whole and outcomes == {"holds"},
+            "never against": whole and any(row.clear for row in one),
+        }
+        found[key] = next((word for word in so if so[word]), "cannot tell")
     return found
 
 
@@ -609,8 +642,9 @@ def _listed(outcomes: dict[str, str]) -> str:
     return "; ".join(f"{word} on {', '.join(groups[word])}" for word in _WORDS if word in groups)
 
 
-def _verdict(claim, real: dict[str, str], judged: str, synthetic: bool) -> str:
-    """The verdict by what the claim rests on: ``real``, each dataset's outcome, or ``judged``, the outcome of the rest."""
+def _verdict(claim, real: dict[str, str], judged: str, synthetic: bool, clear: str) -> str:
+    """The verdict by what the claim rests on: ``real``, each dataset's outcome, with how many cells are clear where none is
+    against; or ``judged``, the outcome of the rest."""
     if claim.rests == "none":
         return "cannot be tested here"
     if not judged:
@@ -620,21 +654,22 @@ def _verdict(claim, real: dict[str, str], judged: str, synthetic: bool) -> str:
     if claim.rests != "data":
         said = f"{judged} {_WHERE[claim.rests]}"
         aside = claim.rests in ("print", "proof") and not set(real.values()) <= {judged}
-        return f"{said}; {_counted(real)}" if aside else said  # data that say something else are not passed over
-    if claim.needs:
+        return f"{said}; {_counted(real, clear)}" if aside else said  # data that say something else are not passed over
+    if claim.needs == "one":
         shown = [name for name, word in real.items() if word == "holds"]
         if shown or "cannot tell" in real.values():
             return f"holds, shown on {', '.join(shown)}" if shown else "cannot tell"
-    return _counted(real)
+    return _counted(real, clear)
 
 
-def _counted(real: dict[str, str]) -> str:
+def _counted(real: dict[str, str], clear: str) -> str:
     """On how many datasets a claim comes out in each way."""
     count = {word: list(real.values()).count(word) for word in _WORDS}
     first, *rest = (word for word in _WORDS if count[word])
+    on = {word: f"{word} on {count[word]}" for word in rest} | {first: f"{first} on {count[first]} of {len(real)}"}
     if len(real) == 1:
-        return f"{first} on {next(iter(real))}"
-    return ", ".join([f"{first} on {count[first]} of {len(real)}", *(f"{word} on {count[word]}" for word in rest)])
+        on[first] = f"{first} on {next(iter(real))}"
+    return ", ".join(on[word] + clear * (word == "never against") for word in (first, *rest))
 
 
 def _printed(paper: str, claim) -> str:

@@ -28,28 +28,45 @@ _LIVE, _RECORDED, _SYNTHETIC, _PRINT, _EXACT = SOURCES
 _COLUMNS = ("source", "dataset", "metric", "k", "left", "right", "value", "stderr", "low", "high", "p raw")
 _WORDS = {True: "holds", False: "does not hold", None: "cannot tell"}
 _DECIDE = ("does not hold", "cannot tell", "holds")
-"""Of a dataset's comparisons the first that is among them is its outcome."""
+"""Of a dataset's comparisons the first that is among them is the one to show."""
 
 Outcomes = Mapping[str, tuple[bool | None, str]]
 """Claim -> whether it holds (None: cannot tell), and what its cell found in words, such as "+2.1 points (1.4 to 2.8)"."""
 
 
 def of(ds: Dataset, apart: pd.DataFrame | None = None, outcomes: Outcomes | None = None) -> pd.DataFrame:
-    """The evidence of one dataset: differences of models (left minus right, fractions), and outcomes of claims in words."""
+    """The evidence of one dataset: differences (left minus right, fractions) of models, or of a claim's :func:`cells`; and
+    outcomes of claims in words."""
     source = _SYNTHETIC if isinstance(ds, Twin) else _LIVE
     known = registry.find(ds.entry.name if ds.entry else ds.name)
     name = known.printed_name if known and source == _LIVE else ds.title
     told = _told(source, name, outcomes or {})
     if apart is None:
         return told
-    rows = apart.assign(source=source, dataset=name).reindex(columns=list(_COLUMNS))
+    rows = apart.assign(source=source, dataset=name).reindex(columns=[*_COLUMNS, *(["id"] if "id" in apart else [])])
     # As objects: a whole k stays whole beside the rows that have none.
     return pd.concat([rows.astype({"k": object}), told], ignore_index=True) if len(told) else rows
 
 
-def recorded_of(name: str, outcomes: Outcomes) -> pd.DataFrame:
-    """Outcomes that a run finds in what is recorded of another dataset, by its printed name; they replace the record's own."""
-    return _told(_RECORDED, name, outcomes)
+def cells(claims: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The cells that show claims without a metric: claim -> differences by model (and what else tells its cells apart), metric
+    and k, as :func:`xcrepro.repro.inputs.calibrated.compared` has them, with value, stderr and p raw."""
+    parts = []
+    for id, table in claims.items():
+        own = [name for name in table if name not in _COLUMNS]
+        parts.append(
+            table.assign(id=id, left=table[own].astype(str).agg(", ".join, axis=1), right="").drop(columns=own)
+        )
+    return pd.concat(parts, ignore_index=True)
+
+
+def clear(paper: str, id: str, found: pd.DataFrame) -> pd.DataFrame:
+    """Of a claim's cells on each dataset: cells, how many are ``clear`` for it and how many ``against`` it."""
+    document = claims(paper)
+    rows = document.comparisons(_about(document, found), only=id, datasets=_own(found))
+    rows = rows[rows["source"].str.startswith("real")].assign(against=rows["outcome"] == "does not hold")
+    of = rows.groupby("dataset", sort=False)
+    return pd.DataFrame({"cells": of.size(), "clear": of["clear"].sum(), "against": of["against"].sum()})
 
 
 def printed(outcomes: Outcomes) -> pd.DataFrame:
@@ -165,7 +182,7 @@ def _own(evidence: pd.DataFrame) -> list[str]:
 
 
 def _named(claim: pd.Series, rows: pd.DataFrame) -> str:
-    if (rows["metric"] == "").all():
+    if not claim["metric"] or (rows["metric"] == "").all():
         return claim["claim"]
     at = f"@{claim['k'].replace(';', ', ')}" if claim["k"] else ""
     return f"{claim['left']} {claim['direction']} {claim['right']}, {claim['metric']}{at}"
@@ -173,7 +190,13 @@ def _named(claim: pd.Series, rows: pd.DataFrame) -> str:
 
 def _effect(claim: pd.Series, rows: pd.DataFrame) -> str:
     """What decides a dataset's outcome: of the comparisons that come out as it does, the one that speaks least for the claim,
-    in points with its interval; words where a cell decides."""
+    in points (or labels) with its interval; of a claim's own cells how many are clear; words where there is no difference."""
+    scale = 1 if claim["metric"] == "unique labels" else 100
+    if not claim["metric"] and len(rows) > 1 and (rows["metric"] != "").all():
+        ends = f"{100 * rows['value'].min():+.1f} to {100 * rows['value'].max():+.1f} points"
+        against = (rows["outcome"] == "does not hold").sum()
+        text = f"clear in {rows['clear'].sum()} of {len(rows)}" + f", against it in {against}" * bool(against)
+        return f"{text} ({ends})"
     deciding = next(rows[rows["outcome"] == word] for word in _DECIDE if (rows["outcome"] == word).any())
     compared = deciding[deciding["metric"] != ""]
     if not len(compared):
@@ -187,9 +210,11 @@ def _effect(claim: pd.Series, rows: pd.DataFrame) -> str:
     else:
         worst = high if claim["direction"] in ("below", "at most") else -low
     one = compared.loc[worst.idxmax()]
-    text = f"{100 * one['value']:+.1f}"
+    text = f"{scale * one['value']:+.{scale > 1:d}f}"
     if pd.notna(one["low"]):
-        text += f" ({100 * one['low']:+.1f} to {100 * one['high']:+.1f})"
+        text += f" ({scale * one['low']:+.{scale > 1:d}f} to {scale * one['high']:+.{scale > 1:d}f})"
+    if claim["needs"] == "mean":
+        return f"{text}, {one['left'] or 'mean'}"
     return text if (rows["metric"] != "").sum() == 1 else f"{text} at k = {one['k']}"
 
 
@@ -238,7 +263,7 @@ SECTIONS = {
 PARTLY = ("holds on some data, fails on others", "holds on some data, undecided on others")
 """Two messages that are easily taken for one."""
 
-OUTCOMES = ("does not hold", PARTLY[0], "cannot tell", PARTLY[1], "holds")
+OUTCOMES = ("does not hold", PARTLY[0], "cannot tell", "never against", PARTLY[1], "holds")
 """How claims come out, in the order of a paper's page: what the authors and their readers would want to know first."""
 
 
@@ -247,7 +272,7 @@ def _outcome(row: pd.Series) -> str:
     words = row["verdict"]
     if row["rests"] == "data" and words.startswith("holds on ") and "," in words:
         return PARTLY["does not hold" not in words]
-    return next((word for word in ("does not hold", "cannot tell", "holds") if words.startswith(word)), "")
+    return next((word for word in OUTCOMES if words.startswith(word)), "")
 
 
 def counted(claims: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,89 @@
+"""``python -m docs.verdicts``: how the claims of the five documents come out, as bars in ``docs/_static/verdicts.png``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from docs.generated import DOCUMENTS
+from xcrepro.repro.published import evidence
+from xcrepro.repro.published.claims import known
+
+PICTURE = Path(__file__).parent / "_static" / "verdicts.png"
+KINDS = {"on real data": ["data"], "in print": ["print"], "by calculation": ["proof", "simulation"]}
+"""Panels: what a verdict rests on; different kinds of evidence are not added up."""
+_FAILS, _UNDECIDED = evidence.PARTLY
+OUTCOMES = {
+    "holds": ("#1b7837", ["holds"]),
+    "depends on the data": ("#a6cee3", [_FAILS, _UNDECIDED]),
+    "open": ("#d9d9d9", ["cannot tell", "never against"]),
+    "does not hold": ("#b2182b", ["does not hold"]),
+}
+
+
+def counts() -> dict[str, dict[str, list[int]]]:
+    """Paper -> panel -> how many claims have each outcome."""
+    found = {}
+    for paper in known():
+        if paper.startswith("schultheis"):  # read in part only
+            continue
+        table = evidence.of_paper(paper).groupby(["section", "outcome"]).size()
+        found[DOCUMENTS[paper][0].removeprefix("The ")] = {
+            panel: [
+                sum(int(table.get((evidence.SECTIONS[kind], name), 0)) for kind in kinds for name in names)
+                for _, names in OUTCOMES.values()
+            ]
+            for panel, kinds in KINDS.items()
+        }
+    return found
+
+
+def digest() -> str:
+    """Of what is drawn; the picture carries it, and a test compares it."""
+    return hashlib.sha256(json.dumps(counts(), sort_keys=True).encode()).hexdigest()
+
+
+def main() -> None:
+    """Draw it."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    found = counts()
+    most = [max(sum(panels[panel]) for panels in found.values()) for panel in KINDS]
+    how = {"sharey": True, "width_ratios": most, "layout": "constrained"}  # one scale in all
+    figure, axes = plt.subplots(1, len(KINDS), figsize=(9, 2.5), **how)
+    for axis, panel, end in zip(axes, KINDS, most, strict=True):
+        axis.set_xlim(0, end)
+        for row, panels in enumerate(found.values()):
+            left = 0
+            for number, (colour, _) in zip(panels[panel], OUTCOMES.values(), strict=True):
+                against = "////" if colour == OUTCOMES["does not hold"][0] else None  # seen in grey as well
+                axis.barh(row, number, left=left, color=colour, height=0.72, edgecolor="white", hatch=against)
+                if number:
+                    dark = colour in ("#1b7837", "#b2182b")
+                    box = {"facecolor": colour, "edgecolor": "none", "pad": 0.6} if against else None
+                    where = {"ha": "center", "va": "center", "color": "white" if dark else "black", "bbox": box}
+                    axis.text(left + number / 2, row, str(number), **where)
+                left += number
+        axis.set_title(panel, loc="left")
+        axis.set_yticks(range(len(found)), list(found))
+        axis.invert_yaxis() if axis is axes[0] else None
+        axis.set_xticks([])
+        axis.spines[:].set_visible(False)
+        axis.tick_params(length=0)
+    handles = [
+        plt.Rectangle(
+            (0, 0), 1, 1, facecolor=colour, edgecolor="white", hatch="////" if name == "does not hold" else None
+        )
+        for name, (colour, _) in OUTCOMES.items()
+    ]
+    figure.legend(handles, list(OUTCOMES), loc="outside lower center", ncols=len(OUTCOMES), frameon=False)
+    figure.savefig(PICTURE, dpi=110, metadata={"data": digest(), "Software": None})
+    print(f"wrote {PICTURE} ({PICTURE.stat().st_size:,} bytes)")
+
+
+if __name__ == "__main__":
+    main()
