@@ -15,49 +15,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from docs import explore, reproduced
+from docs import explore, reproduced, verdicts
+from docs.papers import DOCUMENTS
 from xcrepro.core.errors import DataError
 from xcrepro.repro.engine import notebooks
 from xcrepro.repro.engine.manifest import Entry
 from xcrepro.tools import commands
-
-DOCUMENTS = {
-    "xcrepo": (
-        "The Extreme Classification Repository",
-        "Bhatia, Dahiya, Jain, Kar, Mittal, Prabhu, Varma, since 2016: datasets, format, metrics, 21 benchmark tables.",
-    ),
-    "jain16": (
-        "Propensity-scored losses",
-        "Jain, Prabhu, Varma, KDD 2016: Extreme Multi-label Loss Functions for Recommendation, Tagging, Ranking & Other "
-        "Missing Label Applications.",
-    ),
-    "reeval": (
-        "Binned macro-F1",
-        "Re-evaluating Extreme Multi-label Text Classification Methods in Tail Label Prediction.",
-    ),
-    "calibration": (
-        "Calibration@k",
-        "Ullah, Schultheis, Zhang, Babbar: Labels in Extremes: How Well Calibrated are Extreme Multi-label Classifiers? Read as "
-        "the preprint; printed at KDD 2025 as How Well Calibrated are Extreme Multi-label Classifiers? An Empirical Analysis.",
-    ),
-    "coverage": ("Coverage@k", "A paper on coverage of the tail: coverage@k, greedy inference, COV-PLT."),
-    "schultheis23": (
-        "Expected test utility",
-        "Schultheis, Wydmuch, Kotłowski, Babbar, Dembczyński, NeurIPS 2023: Generalized test utilities for long-tail "
-        "performance in extreme multi-label classification.",
-    ),
-    "schultheis24": (
-        "Macro-at-k metrics",
-        "Schultheis, Kotłowski, Wydmuch, Babbar, Borman, Dembczyński, ICLR 2024: Consistent algorithms for multi-label "
-        "classification with macro-at-k metrics.",
-    ),
-    "beyond": ("Beyond the papers", "Questions that no document asks, such as when a metric misleads."),
-    "kit": (
-        "The kit itself",
-        "What belongs to no document: how near the synthetic data come to real data, and a model of your own.",
-    ),
-}
-"""Folder of items -> its page's title and one line. Others (a sixth paper) get the folder's name."""
 
 RESTS_ON = (
     ("synthetic twin", "synthetic data"),
@@ -260,32 +223,48 @@ _FIRST = {"claims": 0, "equations": 1}
 
 
 def _document(title: str, about: str, entries: list[Entry]) -> str:
-    rows = []
+    """A paper's page: its question and short answer, the bars of its verdicts, its figures, then all notebooks, folded."""
+    paper = entries[0].id.partition("/")[0]
     entries = sorted(entries, key=lambda entry: _FIRST.get(entry.id.partition("/")[2], len(_FIRST)))
+    pictures = [
+        (entry, path)
+        for entry in entries
+        for path in entry.figures()
+        if path.suffix == ".png" and path.stem == entry.id.partition("/")[2]
+    ]
+    shown = [
+        f"[![{_cell(entry.title)}](../figures/{paper}/{path.name})](../notebooks/{entry.id}.ipynb)<br>[{_cell(entry.title)}](../notebooks/{entry.id}.ipynb)"
+        for entry, path in pictures
+    ]
+    shown += [""] * (-len(shown) % 3)
+    grid = ["| " + " | ".join(shown[at : at + 3]) + " |" for at in range(0, len(shown), 3)]
+    rows = []
     for entry in entries:
         more = "; ".join(takes(entry)) or "nothing"
-        tables = " ".join(
-            f"[{path.stem}](../figures/{entry.id.partition('/')[0]}/{path.name})" for path in _tables(entry)
-        )
-        rows += [
-            f"| [{_cell(entry.title)}](../notebooks/{entry.id}.ipynb)<br>`{entry.id}` | {'; '.join(rests_on(entry))} | {more} | "
-            f"{tables} |"
-        ]
-    return "\n".join(
-        [
-            f"# {title}",
-            "",
-            about,
-            "",
-            "| notebook | rests on | also takes | tables |",
-            "| :-- | :-- | :-- | :-- |",
-            *rows,
-            "",
-            f"To make them again: `xcrepro run {entries[0].id.partition('/')[0]}`. Figures: [gallery](../gallery.md).",
-            "",
-            _toctree("", [f"../notebooks/{entry.id}" for entry in entries]),
-        ]
+        tables = " ".join(f"[{path.stem}](../figures/{paper}/{path.name})" for path in _tables(entry))
+        name = f"[{_cell(entry.title)}](../notebooks/{entry.id}.ipynb)<br>`{entry.id}`"
+        rows.append(f"| {name} | {'; '.join(rests_on(entry))} | {more} | {tables} |")
+    folded = ["```{admonition} All notebooks, what they rest on, their tables to download", ":class: dropdown", ""]
+    folded += ["| notebook | rests on | also takes | tables |", "| :-- | :-- | :-- | :-- |", *rows, "```"]
+    parts = [f"# {title}", about, _answer(entries[0]), verdicts.bars(paper)]
+    if grid:
+        parts.append("\n".join(["| | | |", "| :-- | :-- | :-- |", *grid]))
+    parts += ["\n".join(folded), f"To make them again: `xcrepro run {paper}`. Figures: [gallery](../gallery.md).", ""]
+    return "\n\n".join(
+        [part for part in parts[:-1] if part] + [_toctree("", [f"../notebooks/{entry.id}" for entry in entries])]
     )
+
+
+def _answer(entry: Entry) -> str:
+    """What a paper's page of claims begins with, as its first cell says it, and a link to the page."""
+    if not entry.id.endswith("/claims"):
+        return ""
+    text = notebooks.text(notebooks.read(entry.notebook)["cells"][0]["source"])
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).partition("\n")[2].strip()
+    paper = entry.id.partition("/")[0]
+    text = re.sub(r"\]\((?!\.\./|#|[a-z]+:)", f"](../notebooks/{paper}/", text).replace("](../", "](../notebooks/")
+    text = text.replace("/notebooks/notebooks/", "/notebooks/")
+    return f"{text}\n\n[Each claim with its verdict](../notebooks/{entry.id}.ipynb)"
 
 
 def _tables(entry: Entry) -> list[Path]:

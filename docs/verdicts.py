@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from docs.generated import DOCUMENTS
+from docs.papers import DOCUMENTS
 from xcrepro.repro.published import evidence
 from xcrepro.repro.published.claims import known
 
@@ -20,6 +20,9 @@ OUTCOMES = {
     "open": ("#d9d9d9", ["cannot tell", "never against"]),
     "does not hold": ("#b2182b", ["does not hold"]),
 }
+
+
+_DARK = ("#1b7837", "#b2182b")
 
 
 def counts() -> dict[str, dict[str, list[int]]]:
@@ -37,6 +40,23 @@ def counts() -> dict[str, dict[str, list[int]]]:
             for panel, kinds in KINDS.items()
         }
     return found
+
+
+def bars(paper: str) -> str:
+    """The bars of one document as HTML, with a legend in words; empty where it has none here."""
+    panels = counts().get(DOCUMENTS.get(paper, ("",))[0].removeprefix("The "), {})
+    rows = []
+    for panel, numbers in panels.items():
+        cells = "".join(
+            f'<span style="display:inline-block;width:{1.1 * number + 0.6:.1f}em;background:{colour};text-align:center;'
+            f'color:{"white" if colour in _DARK else "black"}" title="{name}">{number}</span>'
+            for number, (name, (colour, _)) in zip(numbers, OUTCOMES.items(), strict=True)
+            if number
+        )
+        said = ", ".join(f"{number} {name}" for number, name in zip(numbers, OUTCOMES, strict=True) if number)
+        if said:
+            rows.append(f'<tr><td>{panel}</td><td aria-label="{said}">{cells}</td><td>{said}</td></tr>')
+    return f"<table>{''.join(rows)}</table>" if rows else ""
 
 
 def digest() -> str:
@@ -63,9 +83,13 @@ def main() -> None:
                 against = "////" if colour == OUTCOMES["does not hold"][0] else None  # seen in grey as well
                 axis.barh(row, number, left=left, color=colour, height=0.72, edgecolor="white", hatch=against)
                 if number:
-                    dark = colour in ("#1b7837", "#b2182b")
                     box = {"facecolor": colour, "edgecolor": "none", "pad": 0.6} if against else None
-                    where = {"ha": "center", "va": "center", "color": "white" if dark else "black", "bbox": box}
+                    where = {
+                        "ha": "center",
+                        "va": "center",
+                        "color": "white" if colour in _DARK else "black",
+                        "bbox": box,
+                    }
                     axis.text(left + number / 2, row, str(number), **where)
                 left += number
         axis.set_title(panel, loc="left")

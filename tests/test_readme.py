@@ -10,7 +10,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from docs import generated, verdicts
+from docs import papers, verdicts
 from xcrepro.repro.published import evidence, reproduced
 from xcrepro.repro.published.claims import known
 
@@ -105,7 +105,7 @@ def claims(root) -> list[str]:
         computed |= {"simulated": drawn.get("holds", 0), "open": drawn.get("cannot tell", 0)}
         assert "cannot tell" not in proof, paper
         assert "does not hold" not in drawn, paper
-        name = generated.DOCUMENTS[paper][0].removeprefix("The ")
+        name = papers.DOCUMENTS[paper][0].removeprefix("The ")
         rows.append(f"| [{name}](../notebooks/{paper}/claims.ipynb) | {measured} | {read} | {spelled(computed)} |")
     return [
         *rows,

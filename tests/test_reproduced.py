@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from docs import generated, reproduced
+from docs import generated, papers, reproduced
 from xcrepro.core.errors import DataError
 from xcrepro.repro import published
 from xcrepro.repro.engine import manifest
@@ -60,7 +60,7 @@ def test_the_documents_have_81_figures_and_tables(root, text):
 
 def test_the_page_has_every_row_and_its_counts(root, items):
     rows = reproduced.read(root / reproduced.LISTING)
-    titles = {name: title for name, (title, _) in generated.DOCUMENTS.items()}
+    titles = {name: title for name, (title, _) in papers.DOCUMENTS.items()}
     lines = reproduced.page(rows, items, titles, generated.rests_on).splitlines()
     assert sum(line.startswith("| ") and "notebooks/" in line for line in lines) == sum(bool(row.items) for row in rows)
     for extent, number in reproduced.counts(rows).items():

@@ -92,14 +92,23 @@ def _name(names: Sequence[str], label: int) -> str:
     return names[label] if names else str(label)
 
 
+def _log(values: np.ndarray) -> np.ndarray:
+    from xcrepro.core.kernels import elementary
+
+    return np.array([elementary.log(value) for value in values.tolist()])
+
+
 def _tail(counts: np.ndarray) -> str:
     """How many training points the labels have, the most frequent first, as a small picture on logarithmic axes."""
     falling = np.sort(counts)[::-1]
     falling = falling[falling > 0]
     if falling.size < 2:
         return ""
-    at = np.unique(np.geomspace(1, falling.size, 40).astype(int)) - 1
-    x, y = np.log(at + 1.0) / np.log(falling.size), np.log(falling[at]) / max(np.log(falling[0]), 1e-9)
+    places, last = [0], falling.size - 1
+    while places[-1] < last:
+        places.append(min(last, places[-1] + 1 + places[-1] // 4))  # evenly on a logarithmic axis
+    x, y = (_log(values) for values in (np.array(places) + 1.0, falling[places].astype(np.float64)))
+    x, y = x / x[-1], y / max(y[0], 1e-9)
     line = " ".join(f"{120 * a:.1f},{26 - 24 * b:.1f}" for a, b in zip(x, y, strict=True))
     words = f"training points of the labels, from {falling[0]:,} down to {falling[-1]:,}, on logarithmic axes"
     return (

@@ -94,17 +94,6 @@ def test_whatever_readers_bring_has_a_report_and_its_values(name):
     Page(report.to_html())
 
 
-@pytest.mark.usefixtures("no_figures")
-def test_more_models_than_there_are_colours():
-    Y, scores = some(rows=12)
-    rng = np.random.default_rng(3)
-    tops = {f"m{i}": xc.TopK.from_scores(scores * rng.random(scores.shape, np.float32), 5) for i in range(24)}
-    report = xc.report(Y, tops, ks=5, samples=20, price=False, metrics=["P"])
-    assert [said for said in report.warnings if "is not whole" in said] == []
-    assert len(report.frame("pairs")) == 24 * 23 // 2
-    assert report.frame().query("metric == 'P'")["model"].tolist() == list(tops)
-
-
 @LONG
 def test_six_hundred_thousand_labels():
     rng, labels = np.random.default_rng(4), 600_000

@@ -364,6 +364,33 @@ def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, 
     assert leading(difference, p, metric) == said
 
 
+@pytest.mark.parametrize(
+    ("values", "p", "metric", "heading"),
+    [
+        ((0.5, 0.45), 0.01, "P", "a leads P@1 by 5.0 points"),
+        ((0.45, 0.5), 0.01, "abandonment", "a leads abandonment@1 by 5.0 points"),
+        ((0.5, 0.45), 0.2, "P", "No clear leader in P@1: a and b may be the best"),
+        ((0.5, 0.45), None, "P", "a has the best P@1, 50.0 %"),  # not compared
+        ((0.5,), None, "P", "P@1 is 50.0 %"),
+        ((np.nan, np.nan), None, "P", "P@1 is not known"),
+    ],
+)
+def test_a_heading_says_who_leads_and_no_more_than_is_known(values, p, metric, heading):
+    metrics = pd.DataFrame({"model": list("ab")[: len(values)], "metric": metric, "k": 1, "value": values})
+    pairs = pd.DataFrame({"left": ["a"], "right": ["b"], "metric": metric, "k": 1, "p": p, "low": 0.0, "high": 0.0})
+    pairs = pairs.assign(value=values[0] - values[-1]).iloc[: int(p is not None)]
+    assert sentences.lead(metrics, pairs, metric, 1) == heading
+
+
+@pytest.mark.parametrize(
+    ("shrunk", "said"), [(0.1, "a is too sure of x by 10.0 points"), (-0.2, "a is not sure enough of x")]
+)
+def test_a_gap_says_its_direction(shrunk, said):
+    table = pd.DataFrame({"model": ["b", "a"], "label": ["y", "x"], "shrunk": [0.5, shrunk], "predicted": [9, 1200]})
+    assert sentences.gaps(table, "a").startswith(said)
+    assert sentences.gaps(table, "a").endswith("(1,200 predictions)")
+
+
 def test_who_is_not_clearly_worse_than_the_best_is_marked():
     rows = [(name, "P", 1, v) for name, v in (("a", 0.5), ("b", 0.49), ("c", 0.3))]
     metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
