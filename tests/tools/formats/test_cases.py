@@ -783,6 +783,17 @@ def test_beirs_scores_are_relevance_in_a_truth_and_scores_in_predictions(tmp_pat
     assert xc.metrics.recall(found.truth, found.tops["m"], (1, 2)).tolist() == [0.5, 0.75]
 
 
+@pytest.mark.parametrize(
+    "cells", ["id,labels\n0,a|b\n1,c\n", "id;labels\n0;a|b\n1;c\n", "doc_id\tlabels\n0\t['a', 'b']\n1\t['c']\n"]
+)
+def test_a_cell_with_all_labels_of_a_row_is_a_truth_and_a_ranking(tmp_path, cells):
+    for name in ("t.csv", "p.csv"):
+        (tmp_path / name).write_text(cells)
+    found = reader.read(tmp_path / "t.csv", {"m": tmp_path / "p.csv"})
+    assert found.truth.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+    assert found.tops["m"].ids.tolist() == [[0, 1], [2, -1]]
+
+
 def test_a_models_config_is_a_list_of_names(tmp_path):
     for config in ({"label2id": {"b": 1, "a": 0}}, {"id2label": {"1": "b", "0": "a"}, "model_type": "bert"}):
         (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 3, **config}))

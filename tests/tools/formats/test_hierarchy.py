@@ -1,7 +1,9 @@
 """Files that say what is above each label."""
 
+import numpy as np
 import pytest
 
+import xcrepro as xc
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.core.data.names import LabelNames
@@ -148,3 +150,18 @@ def test_oaxmlc_s_three_files_by_their_description(tmp_path, capsys):
     (tmp_path / "taxonomy.txt").write_text("England Wales\nSocial life\n")
     with damaged("taxonomy.txt"):
         read_hierarchy(tmp_path / "taxonomy.txt", ["Wales"])
+
+
+def test_a_report_has_them_and_compares_in_them(tmp_path):
+    rng = np.random.default_rng(0)
+    Y = rng.random((40, 12)) < 0.2
+    tops = {name: xc.TopK.from_scores(rng.random(Y.shape) + weight * Y, 3) for name, weight in (("a", 1), ("b", 0.2))}
+    (tmp_path / "above.tsv").write_text("".join(f"{label}\tgroup {label // 3}\n" for label in range(12)))
+    about = {"ks": (1, 3), "price": False, "samples": 20, "hierarchy": tmp_path / "above.tsv"}
+    made = xc.report(Y, tops, metrics=["micro-hF1@3", "P@1"], **about)
+    hierarchy = read_hierarchy(tmp_path / "above.tsv", [*map(str, range(12))])
+    wanted = xc.metrics.hierarchical(Y, tops["a"], 3, hierarchy=hierarchy)[0]
+    found = made.frame().set_index(["model", "metric", "k"])["value"]
+    assert found["a", "micro-hF1", 3] == pytest.approx(wanted, rel=1e-5)
+    assert {"micro-hP", "micro-hR", "hF"} <= {*made.frame()["metric"]}
+    assert "micro-hF1@3" in made.sentences("ranking")[0]

@@ -317,13 +317,8 @@ def default(
     """The metrics that are computed unasked, by what is given: their names, in the order of tables. With ``ties`` other than
     the lowest id those that add up over places."""
     every = ties in (None, "lowest-id")
-    given = {
-        "inverse_propensity": inverse_propensity,
-        "n_relevant": n_relevant,
-        "label_counts": label_counts,
-        "hierarchy": hierarchy,
-    }
-    there = {name for name, given_too in given.items() if given_too}
+    given = {"inverse_propensity": inverse_propensity, "n_relevant": n_relevant, "label_counts": label_counts}
+    there = {name for name, value in {**given, "hierarchy": hierarchy}.items() if value}
     found = [metric for metric in METRICS.values() if metric.default and there >= {*metric.needs}]
     return [metric.name for metric in found if every or metric.adds_up]
 

@@ -55,14 +55,7 @@ def add(command) -> None:
         help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
         "for in a ranking",
     )
-    sub.add_argument(
-        "--hierarchy",
-        metavar="FILE",
-        help="what is above each label: SKOS (Turtle, RDF/XML), OBO, or a table of children and parents; or what separates the "
-        "levels in the labels' names, such as ' -- '. Adds hierarchical precision, recall and F: credit for a label near the "
-        "right one",
-    )
-    sub.add_argument("--levels", type=int, help="of --hierarchy: how many levels above a label count, default all")
+    shared.add_hierarchy(sub)
     shared.add_reading(sub)
     sub.add_argument(
         "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"

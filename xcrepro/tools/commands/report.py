@@ -62,6 +62,7 @@ def add(command) -> None:
         choices=("isotonic", "platt", "beta"),
         help="what calibrates the scores, default isotonic; with few points platt and beta spare the log loss",
     )
+    shared.add_hierarchy(sub)
     sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
     sub.add_argument("--samples", type=int, help="of the bootstrap; default by the number of points and models")
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
@@ -88,7 +89,7 @@ def _report(arguments) -> int:
         arguments.truth,
         arguments.predictions,
         **shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others"),
-        **shared.taken(arguments, "metrics", "per_point", "samples", "seed", "confidence"),
+        **shared.taken(arguments, "metrics", "per_point", "samples", "seed", "confidence", "hierarchy", "levels"),
         ks=tuple(arguments.k),
         label_names=arguments.labels or (),
         texts=arguments.texts or (),

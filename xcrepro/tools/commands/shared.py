@@ -87,6 +87,18 @@ def add_reading(sub, predictions: bool = True) -> None:
         )
 
 
+def add_hierarchy(sub) -> None:
+    """The arguments that say what is above each label."""
+    sub.add_argument(
+        "--hierarchy",
+        metavar="FILE",
+        help="what is above each label: SKOS (Turtle, RDF/XML), OBO, or a table of children and parents; or what separates the "
+        "levels in the labels' names, such as ' -- '. Adds hierarchical precision, recall and F: credit for a label near the "
+        "right one",
+    )
+    sub.add_argument("--levels", type=int, help="of --hierarchy: how many levels above a label count, default all")
+
+
 def add_match(sub) -> None:
     """The argument that says how a text is taken for a name that it is not."""
     sub.add_argument(

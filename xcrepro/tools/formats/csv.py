@@ -69,7 +69,7 @@ def _separator(first: str) -> str:
 def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     """The relevant pairs, in any order."""
     if of_row := _of_row(_first(path)):
-        return _rows(path, index, of_row).truth()
+        return _rows(path, index, of_row, truth=True).truth()
     entries = Entries(path, index)
     graded = _BEIR[0] in next(text_lines(path), (1, ""))[1]
     for line, record in _records(path, "row", "label"):
@@ -100,8 +100,8 @@ def _first(path: str | os.PathLike) -> list[str]:
     return _columns(next(text_lines(path), (1, ""))[1].encode())
 
 
-def _rows(path: str | os.PathLike, index: Index, of_row: list[str]) -> Entries:
-    """A row a line."""
+def _rows(path: str | os.PathLike, index: Index, of_row: list[str], truth: bool = False) -> Entries:
+    """A row a line; in predictions without scores the first label is the best."""
     entries, n = Entries(path, index), 0
     for n, (line, record) in enumerate(_records(path, *of_row), 1):
         row = entries.place(line, n - 1, next((record[name] for name in _ROWS if name in record), None))
@@ -109,7 +109,8 @@ def _rows(path: str | os.PathLike, index: Index, of_row: list[str]) -> Entries:
         if len(of_row) == 1:
             labels, scores = answers.labels_of(path, line, record[of_row[0]], index)
         for place, label in enumerate(labels):
-            entries.add(line, row, label, -1.0 - place if scores is None else scores[place])
+            value = 1.0 if truth else -1.0 - place
+            entries.add(line, row, label, value if scores is None else scores[place])
     entries.has_rows(n)
     return entries
 

@@ -58,6 +58,8 @@ BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
 FOLDS = 10
 WORST = 20
 """Labels whose own calibration gaps a report lists."""
+HIERARCHICAL = "micro-hP", "micro-hR", "micro-hF1", "hF"
+"""The metrics of a report where a hierarchy is given; they stand among those of ranking."""
 LEAST_ROWS = 8
 """Fewer points have no intervals."""
 MANY = 8
@@ -80,6 +82,7 @@ def metric_names(given: Given) -> list[str]:
     """The metrics of a report: propensity-scored ones and bins with a train truth alone."""
     trained = given.label_counts is not None
     names = [name for own in OWN.values() for name in own if trained or name not in SCORED]
+    names += HIERARCHICAL if given.hierarchy is not None else ()
     return [*names, BINNED] if trained else names
 
 
@@ -101,6 +104,7 @@ def metrics_and_pairs(
 
     A model with a seed that predicts nothing is in no pair: it would lose beyond doubt, whatever it is worth."""
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
+    about["hierarchy"] = given.hierarchy
     wanted, tops = compared(given, ks, metrics), {model: list(runs.values()) for model, runs in given.runs.items()}
     names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
     if given.truth.n_rows < LEAST_ROWS:

@@ -18,6 +18,7 @@ from xcrepro.core.arguments import real_number
 from xcrepro.core.data.dataset import Dataset
 from xcrepro.core.data.names import read_label_names
 from xcrepro.core.errors import ArgumentError, DataError, DataWarning
+from xcrepro.core.hierarchy import Hierarchy
 from xcrepro.core.metrics.calibration import is_probability
 from xcrepro.core.metrics.replicates import has_predictions
 from xcrepro.core.predictions import TopK
@@ -55,6 +56,7 @@ class Given:
     exclude: tuple[np.ndarray, np.ndarray] | None = field(default=None, repr=False)
     dataset: Dataset | None = field(default=None, repr=False)
     said: tuple[str, ...] = field(default=(), repr=False)
+    hierarchy: Hierarchy | None = field(default=None, repr=False)
 
     @property
     def n_train(self) -> int:
@@ -104,6 +106,7 @@ class Given:
         found = hashlib.sha256()
         arrays = [self.truth.indptr.astype(np.int64), self.truth.indices.astype(np.int64)]
         arrays += [] if self.label_counts is None else [self.label_counts.astype(np.int64)]
+        arrays += [] if self.hierarchy is None else [self.hierarchy.packed()]
         for model, runs in self.runs.items():
             for seed, top in runs.items():
                 found.update(f"{model}\0{seed}\0{top.ids.shape}".encode())
@@ -127,6 +130,8 @@ def collect(
     exclude: str | os.PathLike | tuple[np.ndarray, np.ndarray] | None = None,
     split: int | str | None = None,
     points: int | None = None,
+    hierarchy: str | os.PathLike | Hierarchy | None = None,
+    levels: int | None = None,
     **reading: object,
 ) -> Given:
     """Read and check what a report is made from; the parameters are those of :func:`xcrepro.report`."""
@@ -200,7 +205,10 @@ def collect(
         raise ArgumentError("texts", f"must have one for each of the {Y.n_rows} points", len(texts))
     runs = by_seed(_predictions(predictions if in_memory else found.tops, Y, files))
     named = {"label_names": tuple(map(str, label_names)), "texts": tuple(map(str, texts))}
-    return Given(title, origin, Y, runs, counts, train, A, B, **named, exclude=found.exclude, dataset=ds, said=said)
+    if hierarchy is not None and not isinstance(hierarchy, Hierarchy):
+        hierarchy = formats.read_hierarchy(hierarchy, label_names or [*map(str, range(Y.n_labels))], levels=levels)
+    about = {"exclude": found.exclude, "dataset": ds, "said": said, "hierarchy": hierarchy}
+    return Given(title, origin, Y, runs, counts, train, A, B, **named, **about)
 
 
 def without_folders(text: str, paths: Sequence[str | os.PathLike]) -> str:

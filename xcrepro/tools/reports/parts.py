@@ -48,11 +48,12 @@ def _part(make):
 
 def _of_metrics(m: Measured, name: str, called: str = "", draw: bool = False, more: Sequence[str] = ()) -> Found:
     """The metrics of a section, and who leads those that models are compared in."""
-    own, there = m.values["metric"].isin(compute.OWN[name]), {*m.values["metric"]}
+    names = (*compute.OWN[name], *(compute.HIERARCHICAL if name == "ranking" else ()))
+    own, there = m.values["metric"].isin(names), {*m.values["metric"]}
     own |= m.values["metric"].str.startswith("macro-F1 (") & (name == "labelwise")
-    compared = [one for one in m.wanted if one[0] in compute.OWN[name]]
+    compared = [one for one in m.wanted if one[0] in names]
     ks = m.ks if len(m.given.models) <= grid.SIDE_BY_SIDE else [m.k]
-    shown = [(metric, k) for metric in compute.OWN[name] if metric in there for k in ks]
+    shown = [(metric, k) for metric in names if metric in there for k in ks]
     board = grid.of_metrics(called or name, "Values and intervals, percent", m.values, m.pairs, shown)
     heading = sentences.lead(m.values, m.pairs, *(compared or [(compute.OWN[name][0], m.k)])[0])
     said = [sentences.leader(m.values, m.pairs, *one) for one in compared]

@@ -208,6 +208,9 @@ def report(
             Pairs that may not be predicted, or a filter file, for files of score matrices (:meth:`TopK.load`).
         split, points : int, optional
             Of a dataset given by its name (:func:`xcrepro.load`).
+        hierarchy : Hierarchy or path_like, optional
+            What is above each label, as :func:`xcrepro.formats.read_hierarchy` takes it: adds hierarchical precision, recall
+            and F. ``levels``: of a file, how many levels above a label count.
         others : sequence of path or Report
             Reports of the same models on other datasets: adds ranks over all of them.
         price : bool
