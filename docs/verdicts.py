@@ -48,14 +48,16 @@ def bars(paper: str) -> str:
     rows = []
     for panel, numbers in panels.items():
         cells = "".join(
-            f'<span style="display:inline-block;width:{1.1 * number + 0.6:.1f}em;background:{colour};text-align:center;'
+            f'<span style="display:inline-block;width:{0.7 * number + 0.7:.1f}em;background:{colour};text-align:center;'
             f'color:{"white" if colour in _DARK else "black"}" title="{name}">{number}</span>'
             for number, (name, (colour, _)) in zip(numbers, OUTCOMES.items(), strict=True)
             if number
         )
         said = ", ".join(f"{number} {name}" for number, name in zip(numbers, OUTCOMES, strict=True) if number)
         if said:
-            rows.append(f'<tr><td>{panel}</td><td aria-label="{said}">{cells}</td><td>{said}</td></tr>')
+            rows.append(
+                f'<tr><td>{panel}</td><td style="white-space:nowrap" aria-label="{said}">{cells}</td><td>{said}</td></tr>'
+            )
     return f"<table>{''.join(rows)}</table>" if rows else ""
 
 

@@ -76,10 +76,10 @@ if TYPE_CHECKING:
     from xcrepro.core.metrics.agreement import changed_labels as changed_labels
     from xcrepro.core.metrics.agreement import overlap as overlap
     from xcrepro.core.metrics.agreement import rank_biased_overlap as rank_biased_overlap
-    from xcrepro.core.metrics.auc import auc as auc
     from xcrepro.core.metrics.confused import Confused as Confused
     from xcrepro.core.metrics.confused import confused_labels as confused_labels
     from xcrepro.core.metrics.gaps import label_gaps as label_gaps
+    from xcrepro.core.metrics.roc import auc as auc
     from xcrepro.core.metrics.sets import ThresholdCurve as ThresholdCurve
     from xcrepro.core.metrics.sets import aurc as aurc
     from xcrepro.core.metrics.sets import best_threshold as best_threshold
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Confused": "confused",
     "ThresholdCurve": "sets",
-    "auc": "auc",
+    "auc": "roc",  # a module of the name of its function would hide it
     "aurc": "sets",
     "best_threshold": "sets",
     "changed_labels": "agreement",

@@ -296,8 +296,7 @@ def macro_t_test(
 
     Parameters
     ----------
-    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, hierarchy, alternative,
-    correction
+    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, hierarchy, alternative, correction
         As for :func:`paired_bootstrap`.
     samples, seed : int
         Of the random signs behind ``shared``; nothing else is drawn.
