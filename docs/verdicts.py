@@ -78,7 +78,7 @@ def main() -> None:
     how = {"sharey": True, "width_ratios": most, "layout": "constrained"}  # one scale in all
     figure, axes = plt.subplots(1, len(KINDS), figsize=(9, 2.5), **how)
     for axis, panel, end in zip(axes, KINDS, most, strict=True):
-        axis.set_xlim(0, end)
+        axis.set_xlim(0, end + 0.5)
         for row, panels in enumerate(found.values()):
             left = 0
             for number, (colour, _) in zip(panels[panel], OUTCOMES.values(), strict=True):

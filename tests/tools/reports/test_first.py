@@ -80,11 +80,11 @@ SAID = {
     "one label": {"leads": "P@1 of a is", "loses": "a misses nothing"},
     "filters": {"suspicious": "Look at this first: a: filter pairs", "next": "settle that sign"},
     "forty models": {"leads": "m00, m01, m02 and 17 more are too close to call"},
-    "no names": {"leads": "a leads clearly", "suspicious": "Nothing looks wrong"},
+    "no names": {"leads": "a leads clearly", "suspicious": "Nothing looks wrong: predictions"},
     "clear lead": {"leads": "b leads clearly in P@1, nDCG@5, PSP@5, macro-F1@5 and ECE@5", "scores": "The scores of b"},
     "split leads": {
         "leads": "b leads clearly in ECE@5; in nDCG@5 no difference is clear",
-        "loses": "b finds 65 % there",
+        "loses": "b finds more at labels with",
     },
     "an order": {"scores": "Only the order of labels was given", "next": "save the scores beside the labels"},
     "margins": {"scores": "do not lie between 0 and 1", "next": "read the test points"},
@@ -163,7 +163,10 @@ def test_where_the_leader_loses_is_counted_label_by_label(asked):
     for (low, high), hits in found.items():
         hits += [label in top[row] for row, label in zip(*np.nonzero(Y), strict=True) if low <= counts[label] <= high]
     rare, often = (f"{100 * np.mean(hits):.0f} %" for hits in found.values())
-    assert f"labels with 10-99 training points: it finds {rare} of them, but {often} of those" in first.loses(m)
+    assert (
+        f"labels with 10-99 training points: it finds {rare} of what is relevant there, but {often} at"
+        in first.loses(m)
+    )
 
 
 def test_how_many_points_would_do_is_the_power_of_the_difference(asked):

@@ -18,6 +18,8 @@ MOST_APART = 6
 """Models whose differences fit in one frame; of more their ranking is drawn."""
 OFF = 0.01
 """Scores whose ECE is smaller are called probabilities."""
+LEAST_UNSEEN = 0.001
+"""A share of relevant labels without a training point below which their number is said."""
 POWER = 2.8
 """Standard errors that a difference needs to be found in four of five samples, at 5 %."""
 
@@ -115,11 +117,13 @@ def loses(m: Measured) -> str:
         return f"{m.leader} misses nothing: all relevant labels are among its first {m.k}."
     if share(mine[worst]) == share(mine[best]):
         return f"{m.leader} finds {share(mine[best])} of the relevant labels among its first {m.k}."
-    both = f"it finds {share(mine[worst])} of them, but {share(mine[best])} of those with {best}"
+    both = f"it finds {share(mine[worst])} of what is relevant there, but {share(mine[best])} at labels with {best}"
     text = f"{m.leader} is weakest on labels with {worst} {m.given.counted} points: {both}"
-    rival = found.loc[worst].idxmax()
-    if found.loc[worst, rival] > mine[worst]:
-        text += f"; {rival} finds {share(found.loc[worst, rival])} there"
+    ahead = [band for band in found.index if found.loc[band].max() > mine[band]]
+    if ahead:
+        band = max(ahead, key=lambda band: found.loc[band].max() - mine[band])
+        text += f"; {found.loc[band].idxmax()} finds more at labels with {band}, {share(found.loc[band].max())}"
+        text += "" if band == worst else f" and not {share(mine[band])}"
     return f"{text}."
 
 
@@ -141,7 +145,7 @@ def scores(m: Measured) -> str:
         text += f" are no probabilities: on average they are off by {off}, mostly too {'high' if mean > 0 else 'low'}"
         after = m.ece("after")
         text += f"; {how} would leave {number(after, 'ECE')}" if after < before else ""
-    others = f" Those of {listed(without, 3)} {'are' if len(without) > 1 else 'is'} not within 0 and 1."
+    others = f" The scores of {listed(without, 3)} do not lie between 0 and 1, so they have no ECE."
     return f"{text}.{others * bool(without)}"
 
 
@@ -154,12 +158,15 @@ def suspicious(m: Measured) -> str:
     for finding in m.first_look:
         if finding.kind == "points of both splits":
             n = len(finding.evidence["rows"])
-            said.append(f"{n:,} test {'point is' if n == 1 else 'points are'} in training as well")
+            said.append(f"{n:,} test {'point has' if n == 1 else 'points have'} the features of a training point")
         if finding.kind == "labels unseen in training":
-            unseen = number(finding.evidence["pairs"] / finding.evidence["of"], "P")
-            said.append(f"{unseen} % of the relevant labels have no training point, so no model can learn them")
-    checked = "Nothing looks wrong: predictions and truth fit each other, and ties decide little"
-    return f"{checked}; but {' and '.join(said)}." if said else f"{checked}."
+            pairs, of = finding.evidence["pairs"], finding.evidence["of"]
+            some = f"{number(pairs / of, 'P')} % of the" if pairs / of >= LEAST_UNSEEN else f"{pairs:,} of {of:,}"
+            said.append(f"{some} relevant labels have no training point, so no model can learn them")
+    checked = "Predictions and truth fit each other, and ties decide little"
+    return (
+        f"{checked}. But {' and '.join(said)}." if said else f"Nothing looks wrong: {checked[0].lower()}{checked[1:]}."
+    )
 
 
 def next_step(m: Measured) -> str:
@@ -185,7 +192,7 @@ def next_step(m: Measured) -> str:
     if m.given.with_probabilities and m.ece("before") >= 2 * OFF and m.ece("after") < m.ece("before") / 2:
         how = compute.CALIBRATORS[m.asked.calibrator]
         return (
-            f"Next: before you cut the labels of {m.scored} at a threshold, put {how} behind it, fitted on validation points "
+            f"Next: if you need probabilities or a threshold, put {how} behind {m.scored} first, fitted on validation points "
             "(xc.calibrate)."
         )
     if len(m.prices) and (m.prices["model"] == m.leader).any():

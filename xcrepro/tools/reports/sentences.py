@@ -229,6 +229,11 @@ def ways(table: pd.DataFrame, k: int) -> str:
     for metric in ("ECE", "NLL"):
         change = (wide[metric]["after"] - wide[metric]["before"]).dropna()
         lower, higher = change[change < -1e-12].index, change[change > 1e-12].index
+        if len(change) == 1:
+            before, after = (wide[metric][state].dropna().iloc[0] for state in ("before", "after"))
+            changes = f"{metric} of {change.index[0]} {'rises' if after > before else 'falls'}"
+            parts.append(f"{changes} from {number(before, metric)} to {number(after, metric)}")
+            continue
         text = f"{metric} falls for {len(lower)} of {len(change)} models"
         parts.append(text + (f" and rises for {len(higher)} ({listed(higher, 10)})" if len(higher) else ""))
     return f"Calibrated, {parts[0]}, {'but' if 'rises' in parts[1] else 'and'} {parts[1]}."
@@ -237,8 +242,9 @@ def ways(table: pd.DataFrame, k: int) -> str:
 def gaps(table: pd.DataFrame, model: str) -> str:
     """The label that a model is most wrong about."""
     worst = table[table["model"] == model].iloc[0]
-    way, apart = "too sure" if worst["shrunk"] > 0 else "not sure enough", number(abs(worst["shrunk"]), "P")
-    return f"{model} is {way} of {worst['label']} by {apart} points ({worst['predicted']:,} predictions)"
+    way, apart = "high" if worst["shrunk"] > 0 else "low", number(abs(worst["shrunk"]), "P")
+    drawn = f"{apart} points in {worst['predicted']:,} predictions, drawn towards the mean"
+    return f"The scores of {model} for {worst['label']} are too {way}, by {drawn}"
 
 
 def reliability(table: pd.DataFrame, model: str) -> str:
@@ -307,6 +313,8 @@ def seen(table: pd.DataFrame, model: str, k: int) -> str:
     """What R@k is over all labels and over those that training has seen: the missing ones lower it most."""
     row = table[(table["metric"] == "R") & (table["k"] == k) & (table["model"] == model)].iloc[0]
     both = number(row["seen"], "R"), number(row["value"], "R")
+    if both[0] == both[1]:
+        return f"R@{k} of {model} is {both[0]} %, with and without the labels that training has not seen"
     return f"Over the labels that training has seen R@{k} of {model} is {both[0]} %, over all {both[1]} %"
 
 
