@@ -58,7 +58,7 @@ def bars(paper: str) -> str:
             rows.append(
                 f'<tr><td>{panel}</td><td style="white-space:nowrap" aria-label="{said}">{cells}</td><td>{said}</td></tr>'
             )
-    return f"<table>{''.join(rows)}</table>" if rows else ""
+    return f'<div style="overflow-x:auto"><table>{"".join(rows)}</table></div>' if rows else ""
 
 
 def digest() -> str:

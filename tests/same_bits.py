@@ -374,7 +374,8 @@ def results(part: int = 0, parts: int = 1) -> Iterator[tuple[str, object]]:
     @functools.cache
     def table():
         relevant = d.test.Y_complete.getnnz(axis=1)
-        return metrics.evaluate(d.Y, d.ours, metrics=[*metrics.METRICS], n_relevant=relevant, **d.given)
+        further = {"n_relevant": relevant, "hierarchy": d.hierarchy}
+        return metrics.evaluate(d.Y, d.ours, metrics=[*metrics.METRICS], **further, **d.given)
 
     def metric(name):
         line = "macro-F1 (" if name == "binned macro-F1" else name
