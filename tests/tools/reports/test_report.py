@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -17,7 +18,7 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
-from tests.refused import refused
+from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.core.metrics import registry
@@ -583,3 +584,32 @@ def test_label_names_come_from_a_file(files, capsys):
     assert pd.read_csv(files / "out/csv/labels.csv")["name"].str.startswith("name ").all()
     assert main([*argv, "--labels", str(files / "none.txt")]) == 2
     assert "none.txt" in capsys.readouterr().err
+
+
+def test_what_is_said_of_models_is_shown_and_nothing_of_it_measured(small, tmp_path):
+    told = {"good": {"training seconds": 4000, "hardware": "one <GPU>"}, "bad": {"training seconds": 2.5}}
+    (tmp_path / "about.toml").write_text(
+        '[good]\n"training seconds" = 4000\nhardware = "one <GPU>"\n[bad]\n"training seconds" = 2.5\n'
+    )
+    tops = {"good": small.good, "bad": small.bad}
+    for about in (told, tmp_path / "about.toml"):
+        made = xc.report(small.Y, tops, about=about, samples=20, price=False)
+        assert (
+            json.loads(made.files["report.json"] if "report.json" in made.files else json.dumps(made.about))["given"]
+            == told
+        )
+        assert "one &lt;GPU&gt;" in made.to_html()
+        assert (
+            pd.read_csv(io.BytesIO(made.files["csv/about.csv"])).set_index("model").loc["bad", "training seconds"]
+            == 2.5
+        )
+    (tmp_path / "torn.toml").write_text("[good\n")
+    for about, refusal in (
+        ({"goood": {}}, refused("about", "'goood'")),
+        ({"good": {"a": [1]}}, refused("about")),
+        (tmp_path / "torn.toml", damaged("torn.toml")),
+    ):
+        with refusal:
+            xc.report(small.Y, tops, about=about, samples=20, price=False)
+    with pytest.raises(DataMissing):
+        xc.report(small.Y, tops, about=tmp_path / "none.toml", samples=20, price=False)

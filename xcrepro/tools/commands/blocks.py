@@ -101,7 +101,7 @@ def evaluate(arguments) -> int:
 
 _READING = ("rows", "truth_from", "from_format", "labels_are", "judged_only", "by_rank", "one_based")
 _OF_FILES = ("filter", "labels", *_READING, "others", "calibrator", "split", "points", "texts")
-_REPORT_ONLY = (*_OF_FILES, "no_price", "metrics", "per_point", "hierarchy", "levels")
+_REPORT_ONLY = (*_OF_FILES, "about", "no_price", "metrics", "per_point", "hierarchy", "levels")
 
 
 def report_asked(arguments) -> bool:

@@ -63,6 +63,10 @@ def add(command) -> None:
         help="what calibrates the scores, default isotonic; with few points platt and beta spare the log loss",
     )
     shared.add_hierarchy(sub)
+    sub.add_argument(
+        "--about", type=Path, metavar="FILE.toml",
+        help="what to show beside the numbers, such as training seconds or hardware: a table for each model, by its name",
+    )  # fmt: skip
     sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
     sub.add_argument("--samples", type=int, help="of the bootstrap; default by the number of points and models")
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
@@ -95,6 +99,7 @@ def _report(arguments) -> int:
         texts=arguments.texts or (),
         exclude=arguments.filter,
         price=not arguments.no_price,
+        about=arguments.about or {},
         calibrator=arguments.calibrator or "isotonic",
         command=without_folders(shlex.join(["xcrepro", *sys.argv[1:]]), [word for word in sys.argv[1:] if "/" in word]),
         progress=True,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 
 import pandas as pd
 
 from xcrepro.core.arguments import cut_offs, one_of, real_number, whole_number
-from xcrepro.core.errors import ArgumentError
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.tools.reports import compute
 from xcrepro.tools.reports.given import Given
 
@@ -32,6 +35,7 @@ class Asked:
     others: Sequence[tuple[str, pd.DataFrame]] = ()
     warnings: Sequence[object] = ()
     command: str = ""
+    about: Mapping[str, Mapping] | str | os.PathLike = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         metrics = [self.metrics] if isinstance(self.metrics, str) else list(self.metrics)
@@ -45,6 +49,7 @@ class Asked:
             "seed": whole_number("seed", self.seed),
             "confidence": real_number("confidence", self.confidence, above=0, below=1),
             "others": list(self.others),
+            "about": _about(self.about, self.given.models),
             "warnings": [str(getattr(one, "message", one)) for one in self.warnings],
         }
         for name, value in checked.items():
@@ -58,6 +63,24 @@ class Asked:
 
 OPTIONS = frozenset(one.name for one in fields(Asked)) - {"given"}
 """The options of :func:`xcrepro.report` that are not about how the input is read."""
+
+
+def _about(given, models: Sequence[str]) -> dict[str, dict]:
+    """What is said of each model: a mapping, or the file that has it."""
+    if isinstance(given, str | os.PathLike):
+        try:
+            given = tomllib.loads(Path(given).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise DataMissing(f"{os.fspath(given)}: no such file") from None
+        except ValueError as error:
+            raise DataError(given, str(error), 'TOML, with a table for each model: ["my model"]') from error
+    for model, said in given.items():
+        one_of("about", model, models)
+        plain = isinstance(said, Mapping) and all(isinstance(each, str | int | float) for each in said.values())
+        if not plain:
+            do = 'for example {"my model": {"training seconds": 4000, "hardware": "one GPU"}}'
+            raise ArgumentError("about", "must have names with numbers or texts for each model", f"{model}: {said}", do)
+    return {model: dict(given[model]) for model in models if model in given}
 
 
 def _cut_offs(ks, given: Given) -> list[int]:

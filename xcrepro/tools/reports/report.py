@@ -231,6 +231,9 @@ def report(
             Of all that is drawn.
         confidence : float
             Of the intervals, between 0 and 1.
+        about : mapping of str to mapping, or path
+            What you say of a model beside its predictions, such as training seconds, model MB, hardware or cost: model ->
+            name -> number or text; or a TOML file with a table for each model. It is shown, and nothing of it is measured.
         warnings : sequence
             Doubts about the input, shown at the head: texts, or what has a ``message``.
         command : str
@@ -333,6 +336,11 @@ def make(asked: Asked) -> Report:
             parts[name] = {"heading": found.heading, "said": said, "tables": names, "figure": bool(svg)}
         elif missing[before:]:
             body[name] = html.section(name, title, html.said(missing[before:]))
+    if asked.about:
+        said_of = pd.DataFrame([{"model": model, **said} for model, said in asked.about.items()])
+        of_models = of_table("about", "As given with the report; nothing of it was measured here", said_of)
+        boards, body["about"] = [*boards, of_models], html.section("about", NOTES["about"]["title"], of_models.html())
+        files["csv/about.csv"] = _csv(said_of)
     files |= {f"latex/{one.name}.tex": one.latex(given.origin).encode() for one in boards}
     found = {one for table in (m.values, m.pairs) for one in table["metric"]}
     used = [METRICS[name] for name in (*METRICS, *sorted(filter(family, found))) if name in found]
@@ -356,7 +364,7 @@ def make(asked: Asked) -> Report:
     options = {"ks": m.ks, **m.drawn, "calibrator": asked.calibrator, "A": given.A, "B": given.B}
     about |= {"truth": m.recognised.text, "digest": given.digest(), "options": options, "versions": versions}
     notes = sentences.reports_without(given, m.ks, attempt("A first look", lambda: m.first_look) or ())
-    about |= {"command": asked.command, "notes": notes, "warnings": doubts}
+    about |= {"command": asked.command, "notes": notes, "warnings": doubts, "given": asked.about}
     files["report.html"] = _page(about, board, picture, body, used).encode()
     return Report(about, files)
 
