@@ -215,7 +215,7 @@ def estimate(costs: Sequence[dict], items: Iterable[str], points: int, labels: i
     for at in sorted(measured, key=lambda one: abs(math.log(one / size))):  # the nearest size that has them
         these = [item for item in left if item in by[at]]
         left = [item for item in left if item not in these]
-        others = [(one, [*(by[one].keys() & by[at].keys())]) for one in measured if one != at]
+        others = [(one, sorted(by[one].keys() & by[at].keys())) for one in measured if one != at]
         others = [(one, [item for item in both if item in these] or both) for one, both in others if both]
         other, common = max(others, key=lambda one: len({*one[1]} & {*these}), default=(None, []))
         for place, (spent, taken) in enumerate(zip(_spent(by[at], these), _spent(by[at], common), strict=True)):
@@ -231,7 +231,9 @@ def estimate(costs: Sequence[dict], items: Iterable[str], points: int, labels: i
 def _spent(by: Mapping[str, list[dict]], items: Iterable[str]) -> tuple[float, float]:
     """Seconds of these notebooks, each training once, and the most memory that one had."""
     rows = [row for item in items for row in by[item]]
-    once = {row["training"] or row["item"]: row["seconds"] for row in rows}
+    once: dict[str, float] = {}
+    for row in rows:  # the slowest of a training that several have measured, whatever their order
+        once[row["training"] or row["item"]] = max(row["seconds"], once.get(row["training"] or row["item"], 0.0))
     return sum(once.values()), max((row["gb"] for row in rows), default=0.0)
 
 
