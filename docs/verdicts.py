@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -25,6 +26,7 @@ OUTCOMES = {
 _DARK = ("#1b7837", "#b2182b")
 
 
+@functools.cache
 def counts() -> dict[str, dict[str, list[int]]]:
     """Paper -> panel -> how many claims have each outcome."""
     found = {}

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import xcrepro as xc
+from tests.refused import refused
 from xcrepro.core import cards
 from xcrepro.core.data.dataset import Dataset, Split
 
@@ -95,3 +96,16 @@ def test_what_holds_much_says_little():
     )
     claims = xc.claims("jain16")
     assert repr(claims) == f"Claims('jain16': {len(claims.table)} claims)"
+
+
+def test_what_predictions_are_not_of_is_refused():
+    top = xc.TopK.from_ids([[0, 1], [1, -1]], n_labels=3)
+    assert repr(top.show([[1, 0, 0], [0, 1, 0]])).splitlines()[2:] == ["0  [0], 1", "1  [1]"]
+    for data, rows, argument in (
+        (np.eye(3), 5, "data"),
+        (np.eye(2, 4), 5, "data"),
+        (None, [2], "rows"),
+        (None, [-1], "rows"),
+    ):
+        with refused(argument):
+            top.show(data, rows)

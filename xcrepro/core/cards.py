@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xcrepro.core.errors import ArgumentError
+from xcrepro.core.truth import as_truth
+
 if TYPE_CHECKING:
     from xcrepro.core.data.dataset import Dataset
     from xcrepro.core.predictions import TopK
@@ -120,8 +123,14 @@ def _tail(counts: np.ndarray) -> str:
 def top(found: TopK, data=None, rows: int | Sequence[int] = _SHOWN) -> Card:
     """Predictions of a few rows, the best first; see :meth:`xcrepro.TopK.show`."""
     ds = data if hasattr(data, "test") else None
-    truth = ds.test.Y if ds else getattr(data, "Y", data)
+    given = ds.test.Y if ds else getattr(data, "Y", data)
+    truth = None if given is None else as_truth(given).to_csr()
+    if truth is not None and truth.shape != (len(found), found.n_labels):
+        rule = f"must have the {len(found):,} rows and {found.n_labels:,} labels of the predictions"
+        raise ArgumentError("data", rule, f"{truth.shape[0]:,} rows and {truth.shape[1]:,} labels")
     chosen = range(min(rows, len(found))) if isinstance(rows, int) else rows
+    if odd := [row for row in chosen if not 0 <= row < len(found)]:
+        raise ArgumentError("rows", f"must be rows below {len(found)}", odd[0])
     names = ds.label_names if ds else ()
     lines = []
     for row in chosen:

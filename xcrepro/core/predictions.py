@@ -92,8 +92,9 @@ class TopK:
 
         Parameters
         ----------
-        data : Dataset, Split, or csr_matrix of shape (n, L), optional
-            What the predictions are for: its test points give texts and names; a split or a truth gives hits only.
+        data : Dataset, Split, or truth of shape (n, L), optional
+            What the predictions are for: its test points give texts and names; a split or a truth gives hits only. Of other
+            rows or labels than the predictions it is refused.
         rows : int or sequence of int
             How many of the first rows, or which rows.
 

@@ -10,6 +10,7 @@ gives two hints and then the solution, as soon as there were enough tries, :meth
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import textwrap
@@ -44,13 +45,18 @@ class Study:
         lesson = lessons.read(paths.committed(f"notebooks/{manifest.LESSONS}/{name}.ipynb"))
         self.lesson = lesson if seed is None else lessons.drawn(lesson, seed)
         self.texts = quizzes.texts()[name]
-        self.asked = quizzes.questions(lessons.find(), seed)[name]
+        self.seed = seed
         self.path = Path(folder) / PROGRESS
         self._cells = {
             cell["metadata"]["nbgrader"]["grade_id"]: notebooks.text(cell["source"])
             for cell in self.lesson.notebook["cells"]
             if "nbgrader" in cell["metadata"]
         }
+
+    @functools.cached_property
+    def asked(self) -> list[quizzes.Question]:
+        """The quiz, with its questions of earlier lessons; read when it is opened."""
+        return quizzes.questions(lessons.find(), self.seed)[self.lesson.name]
 
     def tried(self, exercise: str, names: Mapping) -> None:
         """Count a try of an exercise, and name a known mistake of the program in ``names``: a check calls it first, because
