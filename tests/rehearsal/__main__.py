@@ -45,6 +45,7 @@ REFUSES = {
     "xcrepo/reciprocal_pairs": "filter_labels_test.txt",
     "calibration/table4_table8_fig13_to_16": "lbl_X_Xf.txt",
     "beyond/judged": "must be 2 models or more",
+    "beyond/nearly_right": "separator must be part of some label",
     "beyond/since": "must have features",
 }
 """Notebooks that are about something that few data have, and the words with which they refuse others."""
