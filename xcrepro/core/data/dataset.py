@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from xcrepro.core import cards
 from xcrepro.core.arguments import did_you_mean, one_of, whole_number
 from xcrepro.core.errors import ArgumentError
 
@@ -120,6 +119,8 @@ class Dataset:
         )
 
     def _repr_html_(self) -> str:
+        from xcrepro.core import cards  # it brings the kernels along, which loading does without
+
         return cards.dataset(self)._repr_html_()
 
     @property
