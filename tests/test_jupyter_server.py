@@ -78,7 +78,7 @@ def _install(way: str, root: Path, room: Path, request: pytest.FixtureRequest) -
     data.mkdir()
     own |= {
         "XCREPRO_DATA": str(data),
-        "NUMBA_CACHE_DIR": str(kernels.home()),
+        "NUMBA_CACHE_DIR": str(kernels.cache.home()),
         "MPLCONFIGDIR": matplotlib.get_cachedir(),
     }
     if "XCREPRO_DATA" in os.environ:  # trained models are the tester's, where there are any; nothing else is touched

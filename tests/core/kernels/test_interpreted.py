@@ -25,6 +25,7 @@ from xcrepro.core.accumulators.sums import ExactSums
 from xcrepro.core.data.read import read_labels, read_sparse
 from xcrepro.core.errors import XCError
 from xcrepro.core.kernels import elementary, interpreted
+from xcrepro.core.kernels.insides import OnceItPays
 from xcrepro.core.metrics import registry
 
 HARD = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 5e-324, 1e300, 1.7e308, np.inf, -np.inf, np.nan, 710.0, -746.0, 1.0 + 2**-52]
@@ -59,7 +60,7 @@ def both_ways():
 
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         patch.setenv("XCREPRO_THREADS", "1")  # what one thread writes would be in another's copy
-        patch.setattr(kernels.OnceItPays, "__call__", call, raising=False)
+        patch.setattr(OnceItPays, "__call__", call, raising=False)
         warnings.simplefilter("error", RuntimeWarning)
         yield ran
 
@@ -226,7 +227,7 @@ def test_every_kernel_has_been_compared(tmp_path):
         f"{file}.{name}"
         for file in interpreted.FILES
         for name, kernel in vars(importlib.import_module(f"xcrepro.core.kernels.{file}")).items()
-        if isinstance(kernel, kernels.OnceItPays)
+        if isinstance(kernel, OnceItPays)
         and not name.startswith("_")
         and kernel.py_func.__module__.endswith(file)
     }
@@ -237,7 +238,7 @@ def test_every_kernel_has_been_compared(tmp_path):
 def test_arithmetic_of_float32_is_always_compiled():
     """The interpreter would take its steps in float64."""
     for name in ("exp32", "tanh32", "sigmoid32", "exps32", "tanhs32", "sigmoids32", "_power_of_two32"):
-        assert not isinstance(getattr(elementary, name), kernels.OnceItPays), name
+        assert not isinstance(getattr(elementary, name), OnceItPays), name
 
 
 # ---------------------------------------------------------------------- in a process of its own

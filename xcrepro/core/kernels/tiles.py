@@ -8,12 +8,19 @@ so that their width cannot matter.
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from xcrepro.core.kernels import kernel
+
+try:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+except ImportError:  # then what is made of it is never called
+
+    def intrinsic(function):
+        return function
+
 
 _ROWS, _BYTES = 4, 64  # a tile's rows, and the bytes of each: half the registers that most processors have
 _TERMS, _COLUMNS = 256, 256  # of a panel of B, which stays in the cache while all rows of A pass
@@ -67,7 +74,14 @@ def _tile(typing, A, i, j, strip, fresh, out, row, column):
     return types.void(A, i, j, strip, fresh, out, row, column), generate
 
 
-@kernel
+def _plain(A, B, out):
+    """The same in NumPy's terms: term after term, for all outputs at once."""
+    out[:] = 0
+    for t in range(A.shape[1]):
+        out += A[:, t, None] * B[t]
+
+
+@kernel(plain=_plain)
 def product(A, B, out):
     """out = A @ B, of one type, float32 or float64, and any strides."""
     n, width, n_terms = A.shape[0], B.shape[1], A.shape[1]
