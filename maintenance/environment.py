@@ -30,7 +30,7 @@ def requirements(pyproject: Path, *extras: str) -> dict[str, str]:
                 waiting += own[1].split(",")
             else:
                 texts.append(text)
-    found = {re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", text).groups() for text in texts}
+    found = {re.fullmatch(r"([A-Za-z0-9._-]+)\s*(.*)", text.partition(";")[0]).groups() for text in texts}
     return {normal(name): rule.replace(" ", "") for name, rule in sorted(found, key=lambda pair: normal(pair[0]))}
 
 

@@ -367,8 +367,8 @@ def drawn(name: str, part: int, parts: int) -> bool:
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % parts == part
 
 
-def results(part: int = 0, parts: int = 1) -> Iterator[tuple[str, object]]:
-    """(name, what it computes) of every case, the open dataset, every metric, every calibrator, every model; or of a part."""
+def cases() -> dict[str, Callable]:
+    """Name -> what computes every case, the open dataset, every metric, every calibrator, every model."""
     d = Data()
 
     @functools.cache
@@ -406,7 +406,12 @@ def results(part: int = 0, parts: int = 1) -> Iterator[tuple[str, object]]:
         for parameters in settings:
             shown = ", ".join(f"{key}={value}" for key, value in parameters.items())
             todo[f"models.{name}({shown})"] = functools.partial(trained, name, parameters)
-    for name, compute in todo.items():
+    return todo
+
+
+def results(part: int = 0, parts: int = 1) -> Iterator[tuple[str, object]]:
+    """(name, what it computes) of every case; or of a part."""
+    for name, compute in cases().items():
         if drawn(name, part, parts):
             yield name, compute()
 
@@ -420,6 +425,8 @@ def digest(value: object) -> str:
 
 def _feed(found, value: object) -> None:
     if isinstance(value, np.ndarray) and value.dtype != object:
+        if value.dtype.kind in "iu":
+            value = value.astype(np.int64)  # an index is narrower on a 32-bit machine
         found.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
     elif sparse.issparse(value):
         _feed(found, [value.shape, value.indptr, value.indices, value.data])
@@ -437,6 +444,8 @@ def _feed(found, value: object) -> None:
             _feed(found, part)
     elif isinstance(value, bytes):
         found.update(value)
+    elif isinstance(value, np.integer):
+        _feed(found, int(value))
     elif isinstance(value, str | int | float | np.generic) or value is None:
         found.update(f"{type(value).__name__} {value!r};".encode())
     else:

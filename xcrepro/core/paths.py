@@ -94,9 +94,10 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
         try:
             yield part
             # mkstemp makes files private; give the result what an ordinary open() would have given.
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(part, 0o666 & ~umask)
+            if hasattr(os, "umask"):  # a browser has none
+                umask = os.umask(0)
+                os.umask(umask)
+                os.chmod(part, 0o666 & ~umask)
             os.replace(part, path)
         except BaseException:
             part.unlink(missing_ok=True)

@@ -64,7 +64,7 @@ def package(root, tmp_path):
         folder = tmp_path / name / "xcrepro/core/kernels"
         folder.mkdir(parents=True)
         (tmp_path / name / "xcrepro/__init__.py").touch()
-        for file in ("__init__.py", "cache.py", "compiled.py", "insides.py", "interpreted.py"):
+        for file in ("__init__.py", "cache.py", "compiled.py", "insides.py", "interpreted.py", "narrow.py"):
             shutil.copy(root / "xcrepro/core/kernels" / file, folder)
         for file, text in FILES.items():
             (folder / f"{file}.py").write_text(text)

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
-from xcrepro.core.kernels import interpreted
+import numpy as np
 
+from xcrepro.core.kernels import interpreted, narrow
+
+if np.dtype(np.intp).itemsize < 8:
+    narrow.apply()
 try:
     from xcrepro.core.kernels import compiled
 except ModuleNotFoundError as error:
@@ -25,4 +30,8 @@ def kernel(function: Callable | None = None, *, plain: Callable | None = None, *
     """
     if function is None:
         return functools.partial(kernel, plain=plain, **options)
-    return interpreted.Interpreted(function, plain) if compiled is None else compiled.kernel(function, options)
+    if compiled is None:
+        return interpreted.Interpreted(function, plain)
+    made: Any = compiled.kernel(function, options)
+    made.plain = plain  # for those that call it, interpreted
+    return made

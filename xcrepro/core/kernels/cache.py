@@ -17,7 +17,10 @@ from pathlib import Path
 
 import numba
 
-_SHARED = tuple(Path(__file__).with_name(f"{name}.py") for name in ("__init__", "cache", "compiled", "insides", "elementary", "random", "tiles"))
+_SHARED = tuple(
+    Path(__file__).with_name(f"{name}.py")
+    for name in ("__init__", "cache", "compiled", "insides", "elementary", "random", "tiles")
+)
 
 OURS = "xcrepro.core.kernels", "xcrepro.models.kernels"
 

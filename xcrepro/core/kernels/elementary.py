@@ -174,7 +174,8 @@ _INVERSE_LN2_32, _LN2_HIGH_32, _LN2_LOW_32 = _f32(1.4426950408889634), _f32(0.69
 _ZERO, _ONE, _TWO = _f32(0), _f32(1), _f32(2)
 
 
-@kernel(error_model="numpy", inline="always")
+# The interpreter's float32 numbers have no bits of their own to be seen as.
+@kernel(plain=lambda n: np.float32(2.0 ** int(n)), error_model="numpy", inline="always")
 def _power_of_two32(n):
     """2 ** n as a float32, for -126 <= n <= 127."""
     return np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)

@@ -75,7 +75,7 @@ def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bit
             value = abs(np.float64(values[i]))
             # Half the distance to the neighbours: what lies strictly inside reads back as this number. Below a power
             # of two the neighbour is twice as near. The margin covers float64 rounding of the comparison.
-            above = math.ldexp(1.0 - 1e-6, max(pattern >> 23, 1) - 151)
+            above = math.ldexp(1.0 - 1e-6, int(max(pattern >> 23, 1) - 151))
             below = above / 2 if pattern & 0x7FFFFF == 0 and pattern >> 23 > 1 else above
             # Six digits of a normal number lie nearer than any shorter number that reads back, so that the six-digit form
             # without trailing zeros is the shortest one; nine digits always suffice. (A number in the very middle could be

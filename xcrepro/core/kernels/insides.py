@@ -1,8 +1,8 @@
 """What a user feels of compiled kernels, by numba's insides: each may change with its next version, and none is needed.
 
-A damaged or unwritable cache costs a line and not the run (``_Sealed``, ``_Forgiving``: numba's cache files and cache). Processes
-that start together compile each kernel once (``CompiledOnce``: the dispatcher's ``compile``). A first call on little data is
-interpreted (``OnceItPays``: the dispatcher's ``_compile_for_args``). A first call that compiles says so (``_Told``: its events).
+A damaged or unwritable cache costs a line and not the run (``_Sealed``, ``_Forgiving``: numba's cache files and its cache).
+Processes that start together compile each kernel once (``CompiledOnce``: the dispatcher's ``compile``). A first call on little
+data is interpreted (``OnceItPays``: its ``_compile_for_args``). A first call that compiles says so (``_Told``: numba's events).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ except ImportError:  # Windows: two processes may compile the same kernel
     fcntl = None  # type: ignore[assignment]
 
 
-def improved(made: Callable, function: Callable) -> Callable:
+def improved(made: Any, function: Callable) -> Callable:
     """A dispatcher of numba with all of the above."""
     if isinstance(made, CPUDispatcher):
         if isinstance(getattr(made, "_cache", None), caching.FunctionCache):
-            made._cache = _Forgiving(made._cache)
+            made._cache = _Forgiving(made._cache)  # type: ignore[attr-defined]
         made.__class__ = OnceItPays if interpreted.can_be(function) else CompiledOnce
     return made
 

@@ -1,8 +1,8 @@
 """Kernels as plain Python, with the bits that they have compiled: for a machine without numba, and for a first call on little
 data, which compiling would delay.
 
-Compiled, whole numbers are 64 bits wide, and so are reals, whatever the array that they come from; two float32 numbers that meet
-each other alone make a float32 number. An overflow wraps around, and a division by zero is infinity. NumPy's own numbers are as
+Compiled, whole numbers are 64 bits wide, and so are reals, whatever the array that they come from; only two float32 numbers
+that meet make a float32 number. An overflow wraps around, and a division by zero is infinity. NumPy's own numbers are as
 narrow as their array, and warn. So the interpreter sees arrays whose numbers are widened as they are taken out.
 """
 
@@ -33,8 +33,6 @@ class Single(np.float64):
     A step of float64 that is rounded to float32 is the float32 step itself, since 53 digits are more than 2 * 24 + 1.
     """
 
-    dtype = np.dtype(np.float32)  # so that arrays may be asked for by this name
-
     def __new__(cls, value=0.0):
         return super().__new__(cls, np.float32(value))
 
@@ -60,6 +58,15 @@ for _name in ("add", "sub", "mul", "truediv"):
         setattr(Single, _side.format(_name), _step(_side.format(_name)))
 
 
+class _Float32:
+    """``np.float32`` as kernels call it: a number's type, and an array's."""
+
+    dtype = np.dtype(np.float32)
+
+    def __new__(cls, value=0.0):
+        return Single(value)
+
+
 class _Wide(np.ndarray):
     """An array whose numbers are widened as they are taken out."""
 
@@ -77,7 +84,7 @@ class _Exact(_Wide):
     wider = _WIDER | {np.float32: Single}
 
 
-def _seen(value, arrays: type = _Wide):
+def _seen(value, arrays: type[_Wide] = _Wide):
     """What the interpreter is given in a value's place."""
     if isinstance(value, np.ndarray):
         return value.view(arrays if value.dtype.type in _WIDER else np.ndarray)
@@ -107,7 +114,7 @@ def can_be(function: Callable) -> bool:
     return Path(function.__code__.co_filename).stem in FILES and "32" not in function.__name__
 
 
-def _making(function: Callable, arrays: type) -> Callable:
+def _making(function: Callable, arrays: type[_Wide]) -> Callable:
     return lambda *args, **named: _seen(function(*args, **named), arrays)
 
 
@@ -115,21 +122,23 @@ def _sqrt(x):
     return Single(np.sqrt(np.float64(x))) if type(x) is Single else np.sqrt(x)
 
 
+_SINGLE = {"float32": _Float32, "sqrt": _sqrt, "divide": lambda a, b: a / b}
+
 _MAKE = "array", "empty", "full", "ones", "zeros", "empty_like", "zeros_like"
 
 
-def _numpy(arrays: type) -> types.SimpleNamespace:
+def _numpy(arrays: type[_Wide]) -> types.SimpleNamespace:
     """NumPy as kernels see it."""
     made = {name: _making(getattr(np, name), arrays) for name in _MAKE}
-    return types.SimpleNamespace(**{**vars(np), **made, **({"float32": Single, "sqrt": _sqrt} if arrays is _Exact else {})})
+    return types.SimpleNamespace(**{**vars(np), **made, **(_SINGLE if arrays is _Exact else {})})
 
 
-_NUMPY = {arrays: _numpy(arrays) for arrays in (_Wide, _Exact)}
+_NUMPY: dict[type[_Wide], types.SimpleNamespace] = {arrays: _numpy(arrays) for arrays in (_Wide, _Exact)}
 
-_names: dict[tuple[str, type], dict] = {}
+_names: dict[tuple[str, type[_Wide]], dict] = {}
 
 
-def _inner(function: Callable, arrays: type) -> Callable:
+def _inner(function: Callable, arrays: type[_Wide]) -> Callable:
     """A kernel's function, which finds the interpreted ones where it calls others."""
     module = function.__module__
     if (module, arrays) not in _names:
@@ -138,7 +147,7 @@ def _inner(function: Callable, arrays: type) -> Callable:
             if value is np:
                 names[name] = _NUMPY[arrays]
             elif value is np.float32 and arrays is _Exact:
-                names[name] = Single
+                names[name] = _Float32
             elif hasattr(value, "py_func"):
                 names[name] = _plain(value) or _inner(value.py_func, arrays)
             elif isinstance(value, np.ndarray | np.float32):
@@ -177,7 +186,11 @@ class Interpreted:
         Interpreted.given += sum(array.size for array in args if isinstance(array, np.ndarray))
         if Interpreted.given > 2**24 and not Interpreted.said and sys.platform not in ("emscripten", "wasi"):
             Interpreted.said = True
-            print("xcrepro: there is no numba here, so large data take long: pip install numba", file=sys.stderr, flush=True)
+            print(
+                "xcrepro: there is no numba here, so large data take long: pip install numba",
+                file=sys.stderr,
+                flush=True,
+            )
         return self.call(*args)
 
     @functools.cached_property

@@ -18,7 +18,7 @@ try:
     from numba.extending import intrinsic
 except ImportError:  # then what is made of it is never called
 
-    def intrinsic(function):
+    def intrinsic(function):  # type: ignore[no-redef]
         return function
 
 
