@@ -182,20 +182,6 @@ def test_predictions_are_the_equations_written_out(data, model):
     np.testing.assert_array_equal(model.predict_proba(X, 4).toarray().max(axis=1), top.scores[:, 0])
 
 
-def test_attention_finds_the_word_that_says_a_label():
-    """A label is one word among twenty that say nothing: it looks at that word more than at all others together."""
-    rng = np.random.default_rng(8)
-    n, n_labels, noise = 400, 6, 60
-    Y = np.eye(n_labels)[rng.integers(0, n_labels, n)]
-    X = np.hstack([Y, rng.random((n, noise)) < 1 / 3])
-    model = LabelAttention(dim=16, epochs=30).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X, 1).ids[:, 0], Y.argmax(axis=1))
-    looks = np.exp(model.embedding_ @ model.query_.T)
-    for label in range(n_labels):
-        document = looks[[label, *range(n_labels, n_labels + noise // 3)], label]
-        assert document[0] > document[1:].sum()
-
-
 def test_a_row_at_a_time_gives_the_same(data, model, monkeypatch):
     top = model.predict(data.test.X[:40], 5)
     monkeypatch.setattr(attention, "_SCORES", 1)

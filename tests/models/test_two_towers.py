@@ -160,20 +160,6 @@ def test_words_of_labels_find_labels_that_are_rare_and_new(lf, model):
     assert hits > 0.12  # chance finds 10 of 1,199
 
 
-def test_the_loss_falls(lf, monkeypatch):
-    seen, original = [], two_towers.contrastive_loss
-
-    def counted(*args):
-        seen.append(original(*args))
-        return seen[-1]
-
-    monkeypatch.setattr(two_towers, "contrastive_loss", counted)
-    TwoTowers(output="encoder", dim=32, epochs=4, hard=0).fit(lf.train.X, lf.train.Y, lf.label_features)
-    losses = [loss for loss, _ in seen]
-    quarter = len(seen) // 4
-    assert np.mean(losses[-quarter:]) < 0.7 * np.mean(losses[:quarter])
-
-
 def test_the_encoder_alone_knows_no_scale(lf):
     encoder = TwoTowers(output="encoder", **SMALL).fit(lf.train.X, lf.train.Y, lf.label_features)
     scores = encoder.predict(lf.test.X, 5).scores

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import math
 import subprocess
 import time
-import zipfile
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from tests.rehearsal import __main__ as rehearsal
 from tests.rehearsal import catalogue, doors, standins
@@ -18,7 +15,6 @@ from xcrepro.core.data import load
 from xcrepro.core.data.read import read_sparse, read_xc
 from xcrepro.core.errors import XCError
 from xcrepro.repro.inputs import download
-from xcrepro.tools import formats
 
 SOME = 1
 """Runs at each commit."""
@@ -93,37 +89,6 @@ def test_the_strangers_are_strange(tmp_path):
     assert 0 in empty.train.Y.getnnz(axis=1)
     assert ((empty.label_counts == 0) & (empty.test.Y.getnnz(axis=0) > 0)).any()
     assert labels.train.X is None
-
-
-def test_a_reader_s_predictions_are_of_every_kind(tmp_path):
-    """Rows with fewer than k labels, scores of half precision, ids alone; with as many labels as Amazon-670K has, and few."""
-    for labels in (670_091, 12):
-        rng = np.random.default_rng(labels)
-        Y = sparse.random(60, labels, 40 / (60 * labels), "csr", np.float32, rng=rng)
-        place = tmp_path / str(labels)
-        rehearsal.given(place, Y)
-        with np.load(place / "half.npz") as half, np.load(place / "ids.npz") as ids:
-            assert half["scores"].dtype == np.float16
-            assert len({tuple(row) for row in ids["scores"]}) == 1  # of the places, and of no model
-        few = sparse.load_npz(place / "few.npz")
-        k = min(20, labels)
-        assert few.shape == (60, labels)
-        assert 0 < few.getnnz(axis=1).min() < k
-        for name in ("few", "half", "ids"):
-            top = formats.read_predictions(place / f"{name}.npz", n_rows=60, n_labels=labels)
-            assert (len(top), top.n_labels) == (60, labels)
-            assert all(len({*row[row >= 0].tolist()}) == (row >= 0).sum() for row in top.ids)
-    shape = catalogue.shapes()[catalogue.MANY_LABELS]
-    assert shape.n_labels == 670_091
-    found = {run.variant for run in rehearsal.runs(tmp_path) if run.dataset == catalogue.MANY_LABELS}
-    assert found == {"given"}
-
-
-def test_an_archive_with_padding_is_the_same_data():
-    small = standins.archive("eurlex-4k", standins.smaller(standins.published("eurlex-4k"), 20, 60))
-    with zipfile.ZipFile(io.BytesIO(small)) as one, zipfile.ZipFile(io.BytesIO(standins.padded(small, 1000))) as two:
-        assert {name: two.read(name) for name in one.namelist()} == {name: one.read(name) for name in one.namelist()}
-        assert len(two.read("padding.bin")) == 1000
 
 
 def test_some_notebooks(home, root):

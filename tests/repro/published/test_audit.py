@@ -514,22 +514,6 @@ def test_form(found):
     assert tables <= set(xc.published.sources())
 
 
-def test_a_cell_of_two_checks_stands_once_with_both_reasons(found):
-    (cell,) = found[
-        (found["dataset"] == "Wikipedia-500K") & (found["row"] == "DiSMEC") & (found["column"] == "N@3")
-    ].itertuples()
-    assert cell.check == "ndcg_bounds, copied"
-    assert cell.expected == "52.09 to 89.33; its own, not Amazon-670K's"
-    assert "whichever normaliser" in cell.why
-    assert "digit" in cell.why
-
-
-def test_of_two_cells_the_odd_one_is_blamed(found):
-    """Wiki10-31K, FastXML: N@5 is right, as thirteen other rows say; N@3 is not."""
-    cells = found[(found["dataset"] == "Wiki10-31K") & (found["row"] == "FastXML")]["column"]
-    assert set(cells) == {"N@1", "N@3"}
-
-
 def test_what_two_documents_print(found):
     table = published.shared()
     assert set(table["first"]) | set(table["second"]) == {"xcrepo", "reeval", "calibration", "jain16", "coverage"}
@@ -540,16 +524,6 @@ def test_what_two_documents_print(found):
     assert (table.loc[table["method"].eq("ML-CSSP") & table["metric"].eq("PSP"), "said"] == "owners").all()
     part = published.find(dataset="Bibtex")
     assert published.shared(part).empty  # the page alone has it
-
-
-def test_what_the_issue_asks_for(found):
-    wrong = found[found["judgement"] == "typo"]
-    cells = wrong[wrong["check"] != "owners"].drop_duplicates(["document", "dataset", "row", "column"])
-    assert len(cells) >= 8
-    block = found[found["check"] == "owners"]
-    assert len(block) == 10
-    assert set(block["dataset"]) == {"EURLex-4K"}
-    assert set(found["document"]) == {"xcrepo", "reeval", "calibration", "jain16", "coverage"}
 
 
 # ---------------------------------------------------------------- somebody's own results
@@ -610,16 +584,6 @@ def test_own_results_are_fractions_or_percent(write):
     found = audit_results(write(table + "N,50.0,40.0\n"))  # 0.9 % is possible, but it is rather 0.9
     assert found[["method", "column", "check"]].values.tolist() == [["M", "P@3", "one unit in a file"]]
     assert audit_results(write("method,P@1,P@3\nM,0.10,1.20\nN,50.0,40.0\n")).empty
-
-
-@pytest.mark.parametrize(
-    ("name", "printed"),
-    [("P@1", "-5"), ("nDCG@3", "130"), ("PSP@1", "130"), ("R@5", "130"), ("macro-F1@5", "130"), ("micro-F1@5", "-1"),
-     ("coverage@5", "101"), ("PSnDCG@5", "-0.1"), ("ECE@5", "100.5"), ("served@1", "-1")],
-)  # fmt: skip
-def test_what_no_share_can_be_is_found_first_of_all(write, name, printed):
-    found = audit_results(write(f"method,P@2,{name}\nM,2.0,{printed}\n"))
-    assert found.iloc[0][["check", "printed"]].tolist() == ["possible", printed]
 
 
 @pytest.mark.parametrize("heading", ["| **group** |||", "| group |", "group | |"])
@@ -684,20 +648,6 @@ def test_a_spreadsheets_file_is_named(tmp_path, content, said):
     (tmp_path / "r.csv").write_bytes(content)
     with pytest.raises(DataError, match=said):
         audit_results(tmp_path / "r.csv")
-
-
-def test_bounds_by_hand():
-    """P@1 = 1 and P@3 = 1/3: the one hit is in the first place, so nDCG@3 is 1 with one label, 1 / 2.131 with three."""
-    one_hit = Row({("P", 1): Cell.of("100.00"), ("P", 3): Cell.of("33.33")})
-    assert np.round(checks.discounted_bounds(one_hit, ("N", 3), []), 1).tolist() == [46.9, 100.0]
-    low, high = checks.implied_average(Cell.of("83.44"), Cell.of("26.50"), 1)
-    assert (round(low, 3), round(high, 3)) == (5.296, 5.299)
-
-
-def test_the_cells_of_a_column():
-    several = [("PSP", 1), ("PSP", 3), ("PSN", 1), ("PSN", 3)]
-    assert audit_module._cells_of("PSP, PSN at 1, 3") == several
-    assert audit_module._cells_of("n_labels") == [("n_labels", 0)]
 
 
 # ---------------------------------------------------------------- what it cannot see

@@ -256,13 +256,6 @@ def test_each_by_itself_for_a_claim_and_by_holm_against_it(jain16):
     assert one(jain16, evidence, level=0.99)["verdict"] == "cannot tell on TIB"
 
 
-def test_intervals_are_each_comparisons_own(jain16):
-    z = np.array([4.0, 2.2, 1.9])
-    found = jain16.comparisons(rows({"TIB": 0.01 * z}), only=TREES)
-    assert list(found["outcome"]) == ["holds", "holds", "cannot tell"]
-    assert np.allclose(found["value"] - found["low"], 0.01 * NormalDist().inv_cdf(0.975), rtol=1e-6)
-
-
 def judged_by_hand(values, errors, needs: str) -> str:
     """The rule, cell by cell."""
     at = NormalDist().inv_cdf(0.975)
