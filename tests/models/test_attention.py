@@ -97,18 +97,6 @@ def test_attend_is_the_weighted_mean_of_what_is_seen(n, n_words, n_labels, seed)
 # ---------------------------------------------------------------------- sampled negatives
 
 
-def test_labels_of_a_batch_are_its_relevant_ones_and_some_others():
-    rng = np.random.default_rng(0)
-    Y = sp.csr_matrix(np.array([[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]))
-    for negatives, n in ((1, 3), (3, 5), (4, 6), (9, 6)):
-        labels, importance = attention._choose_labels(Y, negatives, rng)
-        assert labels[:2].tolist() == [1, 4]
-        assert len(set(labels.tolist())) == labels.size == importance.size == n
-        np.testing.assert_array_equal(importance[:2], 1)
-        # The drawn ones stand for all four others.
-        assert importance[2:].sum() == pytest.approx(4)
-
-
 def test_the_gradient_of_sampled_labels_is_that_of_all_in_the_mean():
     rng = np.random.default_rng(6)
     weights, X = draw_weights(rng, 6, 8, 3), draw_documents(rng, 4, 6).astype(np.float32)

@@ -135,13 +135,6 @@ def test_propensities_of_1_are_dismec_and_lower_ones_its_positives_weighed(some)
     np.testing.assert_array_equal(usual, xc.propensity.inverse(np.asarray(Y.sum(axis=0)).ravel(), X.shape[0], 0.5, 0.4))
 
 
-@pytest.mark.parametrize("given", [[0.5] * 9, [1.0] * 8, [np.nan] * 9])
-def test_bad_propensities_are_refused(given):
-    X, Y = multilabel_problem()
-    with refused("inverse_propensity"):
-        xc.models.PWDiSMEC(inverse_propensity=given).fit(X, Y)
-
-
 @st.composite
 def problems(draw):
     """X with rows and features that may be empty, all the same or huge, and one label with both kinds of points."""
