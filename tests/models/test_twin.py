@@ -56,17 +56,6 @@ def inside(small):
 # ---------------------------------------------------------------- like its dataset
 
 
-def test_shape_is_the_published_one(bibtex):
-    entry = registry.get("bibtex")
-    assert bibtex.name == "bibtex@1.0-seed0"
-    assert bibtex.train.X.shape == (entry.n_train, entry.n_features)
-    assert bibtex.test.X.shape == (entry.n_test, entry.n_features)
-    assert bibtex.train.Y.shape == (entry.n_train, entry.n_labels)
-    assert (bibtex.A, bibtex.B, bibtex.published) == (entry.A, entry.B, entry.published)
-    assert bibtex.propensities.shape == bibtex.expected_counts.shape == (entry.n_labels,)
-    assert bibtex.label_features is None
-
-
 def test_matrices_are_canonical(small):
     for split in (small.train, small.test):
         for matrix in (split.X, split.Y, split.Y_complete, split.marginals, split.observed_marginals):

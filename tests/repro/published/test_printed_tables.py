@@ -90,14 +90,6 @@ def test_tables_of_datasets_are_the_registry():
                 assert cell.value == numbers.get(cell.metric) or (math.isnan(cell.value) and cell.printed == "")
 
 
-def test_swapped_columns_are_printed_swapped():
-    table = xc.published.wide("calibration:table3").loc[("Amazon-3M", "", "")]
-    assert (table["n_train"], table["n_labels"]) == (1_717_899, 2_812_281)
-    cells = xc.published.find(source="calibration:table3", dataset="Amazon-3M").set_index("metric")
-    assert cells.loc["n_train", ["printed", "reading"]].tolist() == ["2,812,281", "corrected"]
-    assert (xc.published.find(source="calibration:table3")["reading"] == "corrected").sum() == 8
-
-
 def test_wide_holds_every_value():
     for source in SOURCES:
         table, wide = xc.published.table(source), xc.published.wide(source)
@@ -106,14 +98,6 @@ def test_wide_holds_every_value():
         assert list(dict.fromkeys(zip(table["dataset"], table["method"], table["variant"], strict=True))) == list(
             dict.fromkeys(wide.index)
         )
-
-
-def test_wide_keeps_a_row_that_is_printed_twice():
-    wide = xc.published.wide("xcrepo:Delicious-200K")
-    twice = wide[wide.index.duplicated(keep=False)]
-    assert twice.index.get_level_values("method").tolist() == ["Parabel", "Parabel"]
-    assert twice["P@1"].tolist() == [46.86, 46.97]
-    assert len(wide) == 13
 
 
 def test_wide_puts_columns_in_order_of_metric_and_k():
