@@ -391,23 +391,6 @@ def test_a_saved_model_is_replaced_and_anything_else_is_not(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["file", "m", "notes"]
 
 
-def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch):
-    path = tmp_path / "m"
-    m.Popularity().fit(X, Y).save(path)
-
-    def half(self, folder):
-        (folder / "arrays.npz").write_bytes(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(m.Popularity, "_write", half)
-    for target in (path, tmp_path / "new"):
-        with pytest.raises(OSError, match="disk full"):
-            m.Popularity().fit(X, Y2).save(target)
-    monkeypatch.undo()
-    assert os.listdir(tmp_path) == ["m"]
-    assert ids(m.Popularity.load(path)) == [2, 0]
-
-
 def test_load_names_what_is_wrong(tmp_path):
     path = tmp_path / "m"
 

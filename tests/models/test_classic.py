@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 import xcrepro as xc
 from tests.naive import multilabel_problem, same_bits
 from xcrepro.core.truth import as_truth
-from xcrepro.models import CPLST, CS, KNN, LEML, LPSR, MLCSSP, SLEEC, WSABIE, OneVsRest, ProXML
+from xcrepro.models import CPLST, CS, KNN, LEML, LPSR, MLCSSP, SLEEC, OneVsRest, ProXML
 from xcrepro.models.classic import algebra, embedding, neighbours, sparse_linear
 from xcrepro.models.kernels import warp
 
@@ -224,14 +224,6 @@ def test_warp_takes_the_papers_steps(problem, rows):
     )  # fmt: skip
     for mine, theirs in zip(got, want, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=1e-3)
-
-
-def test_wsabie_learns(some):
-    def precision(epochs):
-        top = WSABIE(dim=20, epochs=epochs, learning_rate=0.02).fit(*some).predict(some[0], 1)
-        return xc.metrics.precision(some[1], top, (1,))[0]
-
-    assert precision(20) > 2 * precision(1)
 
 
 def test_pursuit_takes_sparse_sums_apart():

@@ -16,7 +16,6 @@ from tests.models.slopes import follow_the_slope
 from tests.naive import same_bits
 from tests.refused import refused
 from xcrepro.models import TwoTowers
-from xcrepro.models.base import check_features
 from xcrepro.models.kernels import two_towers as kernels
 from xcrepro.models.networks import two_towers
 
@@ -278,12 +277,3 @@ def test_faulty_words_are_named(words, got):
         model.fit(np.eye(4), np.eye(4), words)
     assert same_bits(model.predict(np.eye(4), 2), want)
     assert model._label_features is None
-
-
-def test_what_is_given_is_left_alone(lf):
-    words = sp.csr_matrix((np.array([2.0, 0.5, 0.5], np.float32), [2, 0, 0], [0, 3, 3, 3, 3]), shape=(4, 4))
-    before = words.copy()
-    model = TwoTowers(dim=8).fit(np.eye(4), np.eye(4), words)
-    assert (words.data.tolist(), words.indices.tolist()) == (before.data.tolist(), before.indices.tolist())
-    tidy = check_features(words)
-    assert same_bits(TwoTowers(dim=8).fit(np.eye(4), np.eye(4), tidy).predict(np.eye(4)), model.predict(np.eye(4)))

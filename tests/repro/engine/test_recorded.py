@@ -227,9 +227,6 @@ def test_a_standard_deviation_counts():
         recorded.compare(now, off)
 
 
-# ---------------------------------------------------------------- in a notebook
-
-
 # ---------------------------------------------------------------- a recorded run
 
 
@@ -249,16 +246,6 @@ def toy(project, tmp_path, monkeypatch):
 
 def splits(ran: list[dict]) -> list[int]:
     return [given["split"] for given in ran]
-
-
-def test_a_failed_run_is_said_and_records_nothing(toy, capsys, in_process):
-    project, home = toy
-    project.add("one", CELL.replace("item.check(table)\n", "raise ValueError('planted')\n"), parameters=PARAMETERS)
-    assert main(["run", "demo/one", "-p", "folder", str(home), "--record"]) == 1
-    printed = capsys.readouterr().out
-    assert "In [3]: ValueError: planted" in printed
-    assert "see build/notebooks/recorded/demo/one/toy-0.ipynb" in printed
-    assert not (project.root / "data").exists()
 
 
 def test_record_from_the_run_to_the_notebook(toy, capsys, request):
