@@ -6,15 +6,11 @@ import math
 import subprocess
 import time
 
-import numpy as np
 import pytest
 
 from tests.rehearsal import __main__ as rehearsal
 from tests.rehearsal import catalogue, doors, standins
 from xcrepro.core.data import load
-from xcrepro.core.data.read import read_sparse, read_xc
-from xcrepro.core.errors import XCError
-from xcrepro.repro.inputs import download
 
 SOME = 1
 """Runs at each commit."""
@@ -41,44 +37,6 @@ def test_the_doors(home, name, way):
     assert (ds.train.X.shape[1], ds.train.Y.shape[1]) == (shape.n_features, shape.n_labels)
     assert (ds.train.Y.nnz + ds.test.Y.nnz, ds.comparable) == (shape.pairs, True)
     assert (ds.label_features is not None) == (name == "lf-amazontitles-131k")
-
-
-def test_what_must_not_arrive_is_seen(home):
-    archive = standins.archive("mediamill", catalogue.shapes()["mediamill"])
-    with doors.serving({"mediamill": archive}, "direct"), pytest.raises(AssertionError, match="was taken"):
-        rehearsal.refused("mediamill", "a good archive")
-    with doors.serving({"mediamill": archive}, "page"), pytest.raises(XCError):
-        download.fetch("mediamill", force=True, progress=False)
-
-
-@pytest.mark.parametrize("name", ["eurlex-4k", "wikititles-500k", "delicious", "lf-wikiseealso-320k"])
-def test_a_stand_in_holds_what_was_made(tmp_path, name):
-    """Labels and features read again; row numbers of a split file are from 1, each once."""
-    shape = standins.smaller(standins.published(name), 40, 120)
-    made = standins.content(shape, seed=3)
-    assert sum(map(len, made.labels)) == shape.pairs
-    for path, text in standins.files(name, made).items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    files = {file.name: file for file in tmp_path.rglob("*.txt") if not file.name.startswith("filter")}
-    if name == "delicious":
-        halves = [files[f"Delicious_{half}Split.txt"] for half in ("tr", "tst")]
-        columns = np.vstack([np.loadtxt(half, int) for half in halves])
-        assert columns.shape == (shape.n_points, 10)
-        assert (np.sort(columns, axis=0) == 1 + np.arange(shape.n_points)[:, None]).all()
-        parts = [read_xc(files["Delicious_data.txt"])]
-    elif name == "wikititles-500k":
-        parts = [[read_sparse(files[f"{half}_X_{what}.txt"]) for what in ("Xf", "Y")] for half in ("trn", "tst")]
-    else:
-        parts = [
-            read_xc(file) for half in ("train", "test") for at, file in files.items() if at.endswith(f"{half}.txt")
-        ]
-    X, Y = (np.vstack([part[at].toarray() for part in parts]) for at in (0, 1))
-    assert [np.flatnonzero(row).tolist() for row in Y] == made.labels
-    wanted = np.zeros((shape.n_points, shape.n_features))
-    for row, own in zip(wanted, made.features, strict=True):
-        row[[i for i, _ in own]] = [value for _, value in own]
-    np.testing.assert_allclose(X, wanted, atol=1e-6)
 
 
 def test_the_strangers_are_strange(tmp_path):
