@@ -1,16 +1,15 @@
-"""How often do intervals from a few judged rows hold the complete value, and what do they cost? By simulation.
+"""How often do intervals from a few judged rows hold the complete value? By simulation.
 
 A test set of the synthetic population of ``intervals.py`` has its complete truth. Labels are removed from it, each with the
 same probability, or all of some rows; then rows are drawn at random, and a judge names the labels of the drawn rows: a
 perfect one, or one whose verdicts on what is not observed are wrong with a probability of 5 or 20 %. An interval of 95 %
-should hold the complete value in 95 of 100 draws. The last table compares the time with that of the plain call.
+should hold the complete value in 95 of 100 draws.
 """
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
@@ -89,40 +88,6 @@ def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, **o
         hold, width = np.mean(each, axis=0)
         row |= {f"{name}, %": 100 * hold, f"{name} ±": 50 * width}
     return row
-
-
-def speed(n: int, n_labels: int, judged_rows: int, repetitions: int) -> list[dict]:
-    """The time of an estimate beside that of the plain call, the least of some repetitions."""
-    rng = np.random.default_rng(5)
-    Y = sparse.csr_matrix(
-        (np.ones(5 * n, np.float32), rng.integers(n_labels, size=5 * n), 5 * np.arange(n + 1)), (n, n_labels)
-    )
-    Y.sum_duplicates()
-    ids = np.sort(rng.integers(n_labels // K, size=(n, K)) * K + np.arange(K), axis=1)
-    ids[::2, 0] = Y.indices[Y.indptr[:-1]][::2]
-    top = xc.TopK(ids.astype(np.int32), np.tile(-np.arange(K, dtype=np.float32), (n, 1)), n_labels)
-    tops, rows = {"one": top}, xc.judged.sample(n, judged_rows)
-    said = xc.judged.verdicts(map(tuple, verdicts(Y, Y, tops, rows, 0.0, rng).tolist()))
-    rows = []
-    for metrics in (METRICS[:3], METRICS):
-        calls = {
-            "the same metrics": lambda metrics=metrics: xc.evaluate(Y, top, metrics=metrics),
-            "all metrics": lambda: xc.evaluate(Y, top),
-            "judged": lambda metrics=metrics: xc.judged.estimate(Y, top, said, metrics=metrics, complete=True),
-        }
-        took = {name: [] for name in calls}
-        for repetition in range(repetitions + 1):
-            for name, call in calls.items():  # in turn, so that a busy moment hits all
-                start = time.perf_counter()
-                call()
-                took[name] += [time.perf_counter() - start] if repetition else []
-        least = {name: min(times) for name, times in took.items()}
-        row = {
-            "job": f"judged: an estimate beside xc.evaluate, {n:,} rows, {n_labels:,} labels, {judged_rows} rows judged"
-        }
-        row |= {"metrics at 1, 3, 5": ", ".join(metrics), "judged, s": least["judged"]}
-        rows.append(row | {f"/ {name}": least["judged"] / least[name] for name in calls if name != "judged"})
-    return rows
 
 
 def real(quick: bool) -> dict[str, tuple]:
@@ -279,5 +244,4 @@ def run(quick: bool) -> list[dict]:
             ]
         lines = binned(name, complete, top, counts, ROWS[1:2] if quick else ROWS[2:], draws // 4 or 1)
         rows += [{"job": f"judged: macro-averages by bin {what}", **line} for line in lines]
-    size = (2000, 5000, 50, 1) if quick else (153_025, 670_091, 200, 15)
-    return [*rows, *speed(*size)]
+    return rows

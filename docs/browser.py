@@ -1,6 +1,6 @@
 """Looks at the built site with headless Chromium: what it requests, what it shows, how it fits a phone, what search finds.
 
-``python -m docs.browser FOLDER [--screenshots DIR PAGE ...]`` prints what is wrong; where Playwright or a Chromium is missing,
+``python -m docs.browser FOLDER [PAGE ...]`` prints what is wrong; where Playwright or a Chromium is missing,
 it says so and ends with 0. Playwright drives the Chromium that is installed, and downloads none.
 """
 
@@ -203,26 +203,13 @@ def main(argv: list[str] | None = None) -> int:
     """0 where nothing is wrong or no browser is there, else 1."""
     parser = argparse.ArgumentParser(prog="python -m docs.browser", description="Look at the built site with Chromium.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument(
-        "--screenshots", type=Path, metavar="DIR", help="only this: pictures of PAGES, desktop and phone"
-    )
     parser.add_argument("pages", nargs="*", help="names below the folder; default: all")
-    arguments = parser.parse_intermixed_args(argv)
+    arguments = parser.parse_args(argv)
     program = find()
     if program is None:
         print(f"no Playwright or no Chromium here ({', '.join(NAMES)}): the pages were not looked at in a browser")
         return 0
     with Browser(program) as browser:
-        if arguments.screenshots:
-            for name in arguments.pages:
-                for label, size in (("desktop", DESKTOP), ("phone", PHONE)):
-                    browser.size(*size)
-                    browser.open((arguments.folder.resolve() / name).as_uri())
-                    browser.value(_LOOK)
-                    browser.screenshot(
-                        arguments.screenshots / f"{name.replace('/', '-').removesuffix('.html')}-{label}.png"
-                    )
-            return 0
         faults = check(arguments.folder, browser, arguments.pages or None)
     print(
         "\n".join(faults)

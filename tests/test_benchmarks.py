@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
 import os
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 from benchmarks import __main__ as command
-from benchmarks import apart, claims, metrics, startup
+from benchmarks import apart, claims, metrics
 from tests import naive
-from xcrepro.core.data.dataset import Split
 
 KEYS = {"job", "who", "seconds", "ratio", "note"}
 # How each peer's package is imported.
@@ -30,32 +26,6 @@ def case():
 @pytest.fixture(scope="module")
 def expected(case):
     return metrics.xcrepro_metrics(case)
-
-
-def test_the_input_is_what_it_says():
-    case = metrics.make_case(500, 400, 30, dense=True, seed=1)
-    ids, scores = case.scores.indices.reshape(500, 30), case.scores.data.reshape(500, 30)
-    truth = case.truth.indices.reshape(500, 5)
-    assert case.scores.data.dtype == np.float32
-    assert {case.scores.indices.dtype, case.truth.indices.dtype, case.scores.indptr.dtype} == {np.dtype(np.int32)}
-    assert all(len(set(row)) == 30 for row in ids.tolist())
-    assert all(len(set(row)) == 30 for row in scores.tolist())
-    assert (np.diff(truth, axis=1) > 0).all()
-    assert (np.diff(ids, axis=1) < 0).any(axis=1).all()
-    scored = np.array([np.isin(row, present) for row, present in zip(truth, ids, strict=True)])
-    assert 0.45 < scored.mean() < 0.65
-    relevant = np.array([np.isin(row, true) for row, true in zip(ids, truth, strict=True)])
-    assert (relevant[scores >= 0.5]).all()
-    assert case.weights.shape == (400,)
-    assert case.weights.min() >= 1
-
-
-def test_the_input_is_the_same_every_time():
-    first, again, other = (metrics.make_case(50, 300, 20, dense=True, seed=seed) for seed in (0, 0, 1))
-    for name in ("scores", "truth"):
-        one, two, three = (getattr(case, name) for case in (first, again, other))
-        assert one.indices.tobytes() == two.indices.tobytes() != three.indices.tobytes()
-        assert one.data.tobytes() == two.data.tobytes()
 
 
 def test_the_bare_kernel_agrees_with_the_slow_oracle(case):
@@ -81,18 +51,6 @@ def test_threads_change_no_bit_and_the_bare_kernel_agrees_in_blocks():
     for threads in (1, 2):
         metrics.check("bare", metrics.bare_kernel(case, threads), metrics.xcrepro_metrics(case))
     assert metrics.read_bytes(case, 1) == metrics.read_bytes(case, 2)
-
-
-def test_different_bits_are_refused(case, expected, monkeypatch):
-    calls = []
-
-    def drifting(_):
-        calls.append(1)
-        return {"P": expected["P"] + len(calls) * 1e-16}
-
-    monkeypatch.setattr(metrics, "xcrepro_metrics", drifting)
-    with pytest.raises(RuntimeError, match="1 and 2 threads differ"):
-        metrics.check_threads(case)
 
 
 def test_other_values_are_not_timed(expected):
@@ -125,23 +83,6 @@ def test_a_peer_that_computes_something_else_is_refused(peer, case, expected):
         peer(case, wrong, reference=0.5, repeats=1)
 
 
-@pytest.mark.parametrize("peer", metrics.PEERS, ids=lambda peer: peer.__name__)
-def test_a_peer_that_is_not_there_is_a_row(peer, case, expected, monkeypatch):
-    monkeypatch.setattr(metrics, "installed", lambda module: False)
-    (row,) = peer(case, expected, reference=0.5, repeats=1)
-    assert set(row) == KEYS
-    assert math.isnan(row["seconds"])
-    assert "not installed" in row["note"]
-
-
-def test_dense_peers_say_why_they_sit_out_the_large_input(expected):
-    large = metrics.make_case(50, 300, 20, dense=False)
-    for peer in (metrics.scikit_learn, metrics.ranx):
-        (row,) = peer(large, expected, reference=0.5, repeats=1)
-        assert math.isnan(row["ratio"])
-        assert "small size only" in row["note"] or "not installed" in row["note"]
-
-
 def test_both_metric_jobs_run(monkeypatch):
     monkeypatch.setattr(metrics, "PEERS", ())
     before = os.environ.get("XCREPRO_THREADS")
@@ -156,43 +97,6 @@ def test_both_metric_jobs_run(monkeypatch):
         assert first["ratio"] == 1.0
         new_process = next(row for row in rows if row["job"] == job and "new process" in row["who"])
         assert new_process["seconds"] > first["seconds"]
-
-
-def test_startup_runs():
-    rows = startup.run(quick=True)
-    assert all(set(row) == KEYS for row in rows)
-    assert [row["job"] for row in rows if row["ratio"] == 1.0] == [startup.IMPORTS, startup.FIRST, startup.KERNELS]
-    # Only one step was taken, and the benchmark says which kernels that leaves out.
-    assert "NOT called" in rows[-1]["note"]
-    assert "topk.csr" in rows[-1]["note"]
-    assert "topk.dense" not in rows[-1]["note"]
-
-
-def test_slow_calls_run_once(monkeypatch):
-    ran = []
-    metrics.best(lambda: ran.append(1), 3)
-    assert len(ran) == 3
-    monkeypatch.setattr(metrics, "SLOW", 0.0)
-    metrics.best(lambda: ran.append(1), 3)
-    assert len(ran) == 4
-
-
-def test_a_process_that_fails_says_why():
-    with pytest.raises(RuntimeError, match=r"(?s)status 1.*ZeroDivisionError"):
-        metrics.new_process("1 / 0")
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.000123456, "0.000123"), (0.0456, "0.0456"), (1.0, "1.00"), (12.34, "12.3"), (6437.6, "6,438"), (0, "0")],
-)
-def test_numbers_keep_three_digits(value, text):
-    assert command.number(value) == text
-
-
-def test_nothing_stands_for_what_was_not_measured():
-    assert command.number(float("nan")) == ""
-    assert command.number(None) == ""
 
 
 def test_the_command_prints_and_writes_the_tables(tmp_path, monkeypatch, capsys):
@@ -210,15 +114,6 @@ def test_the_command_prints_and_writes_the_tables(tmp_path, monkeypatch, capsys)
     assert "| nobody |         |       | not installed |" in written
     assert "## another" in capsys.readouterr().out
     assert "--quick" not in written
-
-
-def test_a_quick_run_says_that_it_is_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
-    seen = []
-    monkeypatch.setattr(command, "rows_of", lambda name, quick: seen.append((name, quick)) or [])
-    command.main(["--quick"])
-    assert seen == [(job, True) for job in command.JOBS]
-    assert "--quick" in (tmp_path / "build" / "benchmarks.md").read_text(encoding="utf-8")
 
 
 def test_tables_take_any_column():
@@ -264,13 +159,6 @@ def test_a_peer_learns_more_than_popularity_apart(program, call):
     assert peer["P@1"] > 2 * ours["P@1"]  # labels or rows that were mixed up would have less
 
 
-def test_points_without_features_or_labels_are_left_out():
-    X, Y = csr_matrix([[1, 0], [0, 0], [0, 2], [3, 4]]), csr_matrix([[0, 1], [1, 0], [0, 0], [1, 1]])
-    kept = apart.with_features(Split(X, Y))
-    assert kept.X.toarray().tolist() == [[1, 0], [3, 4]]
-    assert kept.Y.toarray().tolist() == [[0, 1], [1, 1]]
-
-
 @pytest.mark.parametrize("needs", ["", "mean"])
 def test_the_rule_for_claims_seldom_lets_hold_what_is_not_true(needs):
     """2.5 % by theory; and what is far from 0 holds, but not if it is on the other side."""
@@ -279,14 +167,3 @@ def test_the_rule_for_claims_seldom_lets_hold_what_is_not_true(needs):
     assert found.sum() == 100
     assert claims.outcomes(needs, [6, 7, 8], np.ones(3), 0.5, 20)["holds"] == 100
     assert claims.outcomes(needs, [-6, -7, -8], np.ones(3), 0.5, 20)["does not hold"] == 100
-
-
-def test_every_job_takes_quick():
-    for name in command.JOBS:
-        assert "quick" in inspect.signature(importlib.import_module(f"benchmarks.{name}").run).parameters
-
-
-def test_an_unknown_job_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        command.main(["everything"])
-    assert "loader" in capsys.readouterr().err

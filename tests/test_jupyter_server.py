@@ -333,31 +333,6 @@ def test_an_item_runs_from_top_to_bottom(opened, installed, root, way, folder, i
         assert {path.read_bytes() for path in written} == set(pictures)
 
 
-LESSONS = [
-    f"{manifest.LESSONS}/0{number}" for number in ((1, 2, 3, 4, 5, 6, 7, 8) if os.environ.get("XCREPRO_LAB") else ())
-]
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_a_lesson_runs_from_top_to_bottom(opened, root, way, lesson):
-    (path,) = (root / "notebooks").glob(f"{lesson}*.ipynb")
-    folder = FOLDERS[(int(lesson[-1]) + WAYS.index(way)) % 3]
-    saved, pictures = opened(way, folder, path.relative_to(root / "notebooks").with_suffix("").as_posix())
-    _check(path, saved, pictures)
-    assert pictures, "a lesson has pictures"
-
-
-@pytest.mark.parametrize("way", WAYS if os.environ.get("XCREPRO_LAB") else ())
-def test_the_notebook_of_all_items_runs_some_that_its_reader_names(opened, way):
-    named = edits("parameter", {"items": QUICK[1]})
-    saved, _ = opened(way, FOLDERS[1], "00_regenerate_all", edit=named)
-    *_, table, last = notebooks.code_cells(saved)
-    assert QUICK[1] in json.dumps(table["outputs"])
-    assert QUICK[0] not in json.dumps(table["outputs"])
-    assert notebooks.text(last["outputs"][0]["text"]) == "all items stand\n"
-
-
 # ---------------------------------------------------------------- one edit
 
 HOWS = ("server", "saved", "nbclient", "papermill")

@@ -527,14 +527,3 @@ def test_the_first_page_of_the_site_leads_to_what_the_site_makes(staged):
     for here, page in sources.GENERATED.items():
         assert f"]({page})" in first
         assert f"]({here})" not in first
-
-
-def test_other_hosts_run_the_two_commands_with_our_versions(root):
-    workflow = (root / ".github/workflows/ci.yml").read_text()
-    assert [line.split("run: ")[1] for line in workflow.splitlines() if "run: make" in line] == [
-        "make figures",
-        "make test",
-    ]
-    binder = (root / ".binder/postBuild").read_text()
-    assert "-c constraints.txt -e '.[test,course]'" in binder
-    assert all("not run" in text for text in (workflow, binder))

@@ -14,7 +14,6 @@ from scipy.sparse import csr_matrix, save_npz
 import xcrepro as xc
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
-from xcrepro.core.data.lines import logical
 from xcrepro.core.data.names import read_label_names
 from xcrepro.tools import formats
 
@@ -62,18 +61,6 @@ def test_labels_that_say_neither_yes_nor_no_are_refused_and_features_are_not(tmp
     path = tmp_path / "y.arff"
     path.write_text(f"@relation 'x: -C -1'\n@attribute a {values}\n@attribute b {{0,1}}\n@data\n{second},1\n")
     assert formats.read_features(path).shape == (1, 1)
-
-
-def test_words_that_say_yes_or_no():
-    assert [logical(text) for text in ("TRUE", " yes ", "F", "absent", "1", "", "none")] == [
-        1,
-        1,
-        0,
-        0,
-        None,
-        None,
-        None,
-    ]
 
 
 @pytest.mark.parametrize(("yes", "no"), [("TRUE", "FALSE"), ("yes", "no"), ("2", "0"), ("1.0", "0.0")])
@@ -286,22 +273,6 @@ def annif(folder: str, json: bool) -> None:
         else:
             Path(folder, f"{name}.txt").write_text("x")
             Path(folder, f"{name}.key").write_text("\n".join(subjects[name]))
-
-
-@pytest.mark.parametrize("json", [False, True])
-def test_a_folder_of_annifs_in_every_command(here, capsys, json):
-    annif("docs", json)
-    written(v_tsv="".join(f"<http://{one}>\t{one}\n" for one in "abc"))
-    names = ("--labels", "v.tsv")
-    found, _ = value(capsys, "docs", "docs", *names, "-k", "1", "2", "--metrics", "P", "R")
-    assert found == {"P@1": 0.5, "P@2": 0.5, "R@1": 0.25, "R@2": 0.75}
-    assert main(["explain", "0.5", "docs", "docs", *names, "-k", "1"]) == 0
-    assert main(["judge", "sample", "docs", "docs", *names, "--out", "s.csv", "-n", "2"]) == 0
-    from xcrepro.tools.reports.given import collect
-
-    given = collect("docs", "docs", label_names="v.tsv")
-    assert given.models == ["docs"]
-    assert xc.metrics.precision(given.truth, given.first("docs"), 1)[0] == 0.5
 
 
 def test_documents_of_both_kinds_and_subjects_at_two_places(here, capsys):
@@ -621,17 +592,6 @@ def test_faults_of_wide_tables_are_named_with_their_line(here, text, line):
     written(t_csv=text)
     with damaged("t.csv", line):
         formats.read_truth("t.csv", "wide")
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-def test_dictionaries_of_pytrec_eval_and_ranx(here, capsys, indent):
-    import json
-
-    Path("q.json").write_text(json.dumps({"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 2}}, indent=indent))
-    Path("r.json").write_text(json.dumps({"q2": {"d1": 0.2}, "q1": {"d1": 0.9}}, indent=indent))
-    written(q_txt="q1 0 d1 1\nq2 0 d2 1\n")
-    for truth in ("q.json", "q.txt"):
-        assert value(capsys, truth, "r.json", "-k", "1", "--metrics", "P")[0] == {"P@1": 0.5}
 
 
 @pytest.mark.parametrize(

@@ -97,18 +97,6 @@ def test_attend_is_the_weighted_mean_of_what_is_seen(n, n_words, n_labels, seed)
 # ---------------------------------------------------------------------- sampled negatives
 
 
-def test_labels_of_a_batch_are_its_relevant_ones_and_some_others():
-    rng = np.random.default_rng(0)
-    Y = sp.csr_matrix(np.array([[0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]))
-    for negatives, n in ((1, 3), (3, 5), (4, 6), (9, 6)):
-        labels, importance = attention._choose_labels(Y, negatives, rng)
-        assert labels[:2].tolist() == [1, 4]
-        assert len(set(labels.tolist())) == labels.size == importance.size == n
-        np.testing.assert_array_equal(importance[:2], 1)
-        # The drawn ones stand for all four others.
-        assert importance[2:].sum() == pytest.approx(4)
-
-
 def test_the_gradient_of_sampled_labels_is_that_of_all_in_the_mean():
     rng = np.random.default_rng(6)
     weights, X = draw_weights(rng, 6, 8, 3), draw_documents(rng, 4, 6).astype(np.float32)
@@ -180,20 +168,6 @@ def test_predictions_are_the_equations_written_out(data, model):
     np.testing.assert_array_equal(top.ids, model.labels_[order])
     np.testing.assert_allclose(top.scores, 1 / (1 + np.exp(-np.take_along_axis(z, order, 1))), rtol=1e-4)
     np.testing.assert_array_equal(model.predict_proba(X, 4).toarray().max(axis=1), top.scores[:, 0])
-
-
-def test_attention_finds_the_word_that_says_a_label():
-    """A label is one word among twenty that say nothing: it looks at that word more than at all others together."""
-    rng = np.random.default_rng(8)
-    n, n_labels, noise = 400, 6, 60
-    Y = np.eye(n_labels)[rng.integers(0, n_labels, n)]
-    X = np.hstack([Y, rng.random((n, noise)) < 1 / 3])
-    model = LabelAttention(dim=16, epochs=30).fit(X, Y)
-    np.testing.assert_array_equal(model.predict(X, 1).ids[:, 0], Y.argmax(axis=1))
-    looks = np.exp(model.embedding_ @ model.query_.T)
-    for label in range(n_labels):
-        document = looks[[label, *range(n_labels, n_labels + noise // 3)], label]
-        assert document[0] > document[1:].sum()
 
 
 def test_a_row_at_a_time_gives_the_same(data, model, monkeypatch):

@@ -10,8 +10,6 @@ import json
 import math
 import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -393,23 +391,6 @@ def test_a_saved_model_is_replaced_and_anything_else_is_not(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["file", "m", "notes"]
 
 
-def test_a_failed_save_leaves_what_was_there(tmp_path, monkeypatch):
-    path = tmp_path / "m"
-    m.Popularity().fit(X, Y).save(path)
-
-    def half(self, folder):
-        (folder / "arrays.npz").write_bytes(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(m.Popularity, "_write", half)
-    for target in (path, tmp_path / "new"):
-        with pytest.raises(OSError, match="disk full"):
-            m.Popularity().fit(X, Y2).save(target)
-    monkeypatch.undo()
-    assert os.listdir(tmp_path) == ["m"]
-    assert ids(m.Popularity.load(path)) == [2, 0]
-
-
 def test_load_names_what_is_wrong(tmp_path):
     path = tmp_path / "m"
 
@@ -451,57 +432,3 @@ def test_load_of_a_class_takes_no_other(tmp_path):
         m.OneVsRest.load(tmp_path / "m")
     m.DiSMEC().fit(X, Y).save(tmp_path / "m")
     assert type(m.OneVsRest.load(tmp_path / "m")) is m.DiSMEC
-
-
-CRAFTED = """
-import json, sys
-from pathlib import Path
-import numpy as np, scipy.sparse as sp
-import xcrepro as xc
-from xcrepro.core.errors import DataError
-from xcrepro.models import FastXML, NeuralOneVsAll, OneVsRest, PLT, PfastreXML, Popularity, TwoTowers
-from xcrepro.models import base
-rng = np.random.default_rng(0)
-X = sp.csr_matrix(rng.random((40, 9)).astype("f") * (rng.random((40, 9)) < 0.5))
-Y = sp.csr_matrix((rng.random((40, 12)) < 0.2).astype("f"))
-home, refused, taken = Path(sys.argv[1]), 0, 0
-trees = PLT(trees=2, max_leaf=2), FastXML(trees=2), PfastreXML(trees=2)
-for model in (*trees, OneVsRest(), NeuralOneVsAll(epochs=1, dim=3), TwoTowers(epochs=1, dim=3), Popularity()):
-    model.fit(X, Y).save(home / "m")
-    good = dict(np.load(home / "m/arrays.npz"))
-    about = (home / "m/model.json").read_text()
-    for turn in range(60):
-        arrays = {name: array.copy() for name, array in good.items()}
-        name = list(arrays)[turn % len(arrays)]
-        array = arrays[name]
-        kind = turn // len(arrays) % 5
-        if kind == 0 and array.size and array.dtype.kind in "iuf":
-            array.reshape(-1)[rng.integers(array.size)] = rng.choice([-1, -7, 0, 3, 10**6, 2**31 - 1])
-        elif kind == 1:
-            arrays[name] = array.reshape(-1)[: array.size // 2]
-        elif kind == 2 and array.dtype.kind in "iuf":
-            arrays[name] = rng.permutation(array.reshape(-1)).reshape(array.shape)
-        elif kind == 3:
-            arrays[name] = np.array(["a"])
-        else:
-            arrays[name] = np.concatenate([array.reshape(-1), array.reshape(-1)])
-        np.savez(home / "m/arrays.npz", **arrays)
-        files = base._digests(home / "m")
-        text = json.dumps({**json.loads(about), "files": files, "sha256": ""}, indent=1)
-        (home / "m/model.json").write_text(base._sealed(text))
-        try:
-            xc.models.load(home / "m").predict(X, 3)
-            taken += 1
-        except DataError:
-            refused += 1
-print(refused, taken)
-"""
-
-
-def test_a_model_from_another_hand_cannot_kill_the_process(tmp_path):
-    """Sealed as it should be, and with arrays that do not fit: refused, or harmless, and never more."""
-    ran = subprocess.run([sys.executable, "-c", CRAFTED, str(tmp_path)], capture_output=True, text=True, timeout=3600)
-    assert ran.returncode == 0, (ran.returncode, ran.stderr[-2000:])
-    refused, taken = map(int, ran.stdout.split())
-    assert refused + taken == 420
-    assert refused > 200

@@ -14,9 +14,9 @@ from sklearn.svm import LinearSVC
 import xcrepro as xc
 from tests.naive import multilabel_problem, same_bits
 from xcrepro.core.truth import as_truth
-from xcrepro.models import CPLST, CS, KNN, LEML, LPSR, MLCSSP, SLEEC, WSABIE, OneVsRest, ProXML
+from xcrepro.models import CPLST, CS, KNN, LEML, LPSR, MLCSSP, SLEEC, OneVsRest, ProXML
 from xcrepro.models.classic import algebra, embedding, neighbours, sparse_linear
-from xcrepro.models.kernels import frank_wolfe, warp
+from xcrepro.models.kernels import warp
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -226,14 +226,6 @@ def test_warp_takes_the_papers_steps(problem, rows):
         np.testing.assert_allclose(mine, theirs, atol=1e-3)
 
 
-def test_wsabie_learns(some):
-    def precision(epochs):
-        top = WSABIE(dim=20, epochs=epochs, learning_rate=0.02).fit(*some).predict(some[0], 1)
-        return xc.metrics.precision(some[1], top, (1,))[0]
-
-    assert precision(20) > 2 * precision(1)
-
-
 def test_pursuit_takes_sparse_sums_apart():
     rng = np.random.default_rng(0)
     atoms = np.where(rng.random((50, 60)) < 0.5, 1.0, -1.0) / np.sqrt(60)
@@ -379,30 +371,6 @@ def test_pd_sparse_closes_the_gap_between_its_objective_and_the_dual(seed, spars
     dual = total - (W**2).sum() / 2
     assert dual <= objective + 1e-9
     assert objective - dual <= 0.02 * max(objective, 1)
-
-
-@settings(max_examples=20, deadline=None)
-@given(SEEDS, st.sampled_from([0.3, 1.0, 100.0]))
-def test_balance_is_the_nearest_point(seed, C):
-    """Against a fine search over the common sum."""
-    rng = np.random.default_rng(seed)
-    ups, downs = rng.normal(size=3), rng.normal(size=4)
-    got = ups.copy(), downs.copy()
-    frank_wolfe._balance(*got, C)
-    assert (got[0] >= 0).all() and (got[1] >= 0).all()  # noqa: PT018
-    assert abs(got[0].sum() - got[1].sum()) < 1e-9
-    assert got[0].sum() <= C + 1e-9
-
-    def simplex(values, total):
-        order = np.sort(values)[::-1]
-        cut = (np.cumsum(order) - total) / np.arange(1, values.size + 1)
-        return np.maximum(values - cut[np.flatnonzero(order > cut).max()] if total > 0 else 0 * values - 1, 0)
-
-    def distance(a, b):
-        return ((a - ups) ** 2).sum() + ((b - downs) ** 2).sum()
-
-    best = min(distance(simplex(ups, s), simplex(downs, s)) for s in np.linspace(0, min(C, 10), 2001))
-    assert distance(*got) <= best + 1e-6
 
 
 def test_proxml_ends_when_no_weight_moves_by_more_than_eps(problem):

@@ -235,10 +235,3 @@ def test_without_neighbours_it_is_the_two_towers():
 def test_learned_clusters_have_one_level():
     with refused("levels"):
         ClusterNetwork("learned", levels=2).fit(np.eye(3), np.eye(3, dtype=int))
-
-
-@pytest.mark.parametrize("kind", [ClusterNetwork, GraphTowers])
-def test_words_of_another_shape_are_refused(kind):
-    for words, got in ((np.ones((2, 3)), "shape (2, 3)"), (np.full((3, 3), np.nan), "nan at row 0, feature 0")):
-        with refused("label_features", got):
-            kind().fit(np.eye(3), np.eye(3, dtype=int), words)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 import subprocess
 import sys
 
@@ -21,7 +20,6 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.models import twin as module
 from xcrepro.models.kernels import twin as kernels
 from xcrepro.models.twin import expected_observed_counts, twin
-from xcrepro.repro.engine import notebooks
 from xcrepro.repro.inputs.twin_statistics import statistics
 
 
@@ -56,17 +54,6 @@ def inside(small):
 
 
 # ---------------------------------------------------------------- like its dataset
-
-
-def test_shape_is_the_published_one(bibtex):
-    entry = registry.get("bibtex")
-    assert bibtex.name == "bibtex@1.0-seed0"
-    assert bibtex.train.X.shape == (entry.n_train, entry.n_features)
-    assert bibtex.test.X.shape == (entry.n_test, entry.n_features)
-    assert bibtex.train.Y.shape == (entry.n_train, entry.n_labels)
-    assert (bibtex.A, bibtex.B, bibtex.published) == (entry.A, entry.B, entry.published)
-    assert bibtex.propensities.shape == bibtex.expected_counts.shape == (entry.n_labels,)
-    assert bibtex.label_features is None
 
 
 def test_matrices_are_canonical(small):
@@ -497,16 +484,3 @@ def test_smallest_and_a_name_for_each_scale_and_seed():
 def test_bad_arguments(argument, value):
     with refused(argument, repr(value)):
         twin("bibtex", **{"scale": 0.1, argument: value})
-
-
-def test_the_docstring_has_the_scales_at_which_twins_are_held_to_their_datasets(root):
-    """Those of the notebook that does it; and no word that a twin could stand for real data."""
-    parameters = notebooks.parameters(root / "notebooks/kit/twin_against_real.ipynb")
-    said = " ".join(xc.twin.__doc__.split())
-    start = said.index("at these scales: ")
-    said = said[start : said.index(".", said.index("0.002", start) + 5)]
-    assert "passes for" not in xc.twin.__doc__
-    for name, scale in zip(parameters["names"], parameters["scales"], strict=True):
-        title = registry.get(name).printed_name
-        assert re.search(rf"{title}[^0-9]* (and [\w-]+ )?at {scale:g}\b", said), (title, scale)
-    assert parameters["trained"] == parameters["names"][2:]

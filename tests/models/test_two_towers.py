@@ -16,7 +16,6 @@ from tests.models.slopes import follow_the_slope
 from tests.naive import same_bits
 from tests.refused import refused
 from xcrepro.models import TwoTowers
-from xcrepro.models.base import check_features
 from xcrepro.models.kernels import two_towers as kernels
 from xcrepro.models.networks import two_towers
 
@@ -160,20 +159,6 @@ def test_words_of_labels_find_labels_that_are_rare_and_new(lf, model):
     assert hits > 0.12  # chance finds 10 of 1,199
 
 
-def test_the_loss_falls(lf, monkeypatch):
-    seen, original = [], two_towers.contrastive_loss
-
-    def counted(*args):
-        seen.append(original(*args))
-        return seen[-1]
-
-    monkeypatch.setattr(two_towers, "contrastive_loss", counted)
-    TwoTowers(output="encoder", dim=32, epochs=4, hard=0).fit(lf.train.X, lf.train.Y, lf.label_features)
-    losses = [loss for loss, _ in seen]
-    quarter = len(seen) // 4
-    assert np.mean(losses[-quarter:]) < 0.7 * np.mean(losses[:quarter])
-
-
 def test_the_encoder_alone_knows_no_scale(lf):
     encoder = TwoTowers(output="encoder", **SMALL).fit(lf.train.X, lf.train.Y, lf.label_features)
     scores = encoder.predict(lf.test.X, 5).scores
@@ -292,12 +277,3 @@ def test_faulty_words_are_named(words, got):
         model.fit(np.eye(4), np.eye(4), words)
     assert same_bits(model.predict(np.eye(4), 2), want)
     assert model._label_features is None
-
-
-def test_what_is_given_is_left_alone(lf):
-    words = sp.csr_matrix((np.array([2.0, 0.5, 0.5], np.float32), [2, 0, 0], [0, 3, 3, 3, 3]), shape=(4, 4))
-    before = words.copy()
-    model = TwoTowers(dim=8).fit(np.eye(4), np.eye(4), words)
-    assert (words.data.tolist(), words.indices.tolist()) == (before.data.tolist(), before.indices.tolist())
-    tidy = check_features(words)
-    assert same_bits(TwoTowers(dim=8).fit(np.eye(4), np.eye(4), tidy).predict(np.eye(4)), model.predict(np.eye(4)))

@@ -3,9 +3,7 @@
 The stand-ins (:mod:`tests.rehearsal.catalogue`) have the layout of their archives and come through ``fetch`` from a local
 server (:mod:`tests.rehearsal.doors`). Then each notebook runs on every dataset that its paper or its tables have and on four
 of a kind that it has never seen: as it is, with one model, with two, with and without the pairs that a filter takes out, and
-with a reader's predictions in place of the models.
-Then, in a clone, ``xcrepro reproduce`` sets the rows of each benchmark table beside print, and ``--record`` runs, and the
-notebook as committed after it. WORDs choose runs by what is in their names.
+with a reader's predictions in place of the models. WORDs choose runs by what is in their names.
 
 What the numbers are means nothing; that a run ends, or refuses in the words that ``REFUSES`` has, is what is tested, and that
 pandas and NumPy have nothing to warn of. A run is kept until something under it changes, so that a rehearsal can be stopped
@@ -15,13 +13,11 @@ and goes on. ``build/rehearsal/report.md`` lists what ran, what failed, and what
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import hashlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -274,81 +270,6 @@ def rehearse(chosen: Iterable[Run], home: Path, until: float) -> dict[str, tuple
     return found
 
 
-# ---------------------------------------------------------------- rows beside print, a record, and the notebook after it
-
-
-def cloned(home: Path) -> tuple[Path, dict[str, str]]:
-    """A clone of the last commit, and the variables with which its command takes the stand-ins."""
-    clone = home / "clone"
-    if clone.is_dir():
-        shutil.rmtree(clone)
-    subprocess.run(["git", "clone", "--quiet", str(paths.project_root()), str(clone)], check=True)
-    hook = str(Path(__file__).parent / "hook")
-    return clone, {
-        **os.environ,
-        "XCREPRO_DATA": str(home / "cache"),
-        "XCREPRO_REHEARSAL": str(home / "sizes.json"),
-        "PYTHONPATH": os.pathsep.join([hook, str(clone)]),
-        "XCREPRO_ROOT": str(clone),
-    }
-
-
-BENCHMARKS = "xcrepo/tables_benchmarks"
-
-
-def rows(clone: Path, own: dict[str, str], words: list[str], until: float) -> dict[str, tuple[str, str]]:
-    """``xcrepro reproduce`` of each benchmark table: every method of it that the kit trains must be beside print."""
-    found = {}
-    for dataset in printed_for(BENCHMARKS):
-        name = f"{BENCHMARKS} {dataset} reproduce"
-        if dataset == catalogue.MANY_LABELS or not all(word in name for word in words):
-            continue  # so many labels come from saved predictions only
-        if time.monotonic() > until:
-            break
-        step = [sys.executable, "-m", "xcrepro", "reproduce", dataset, BENCHMARKS]
-        done = subprocess.run(step, env=own, cwd=clone, capture_output=True, text=True)
-        page = clone / "build" / "reproduced" / dataset / "rows.csv"
-        if done.returncode or not page.is_file():
-            found[name] = ("failed", " ".join((done.stdout + done.stderr).split())[-300:])
-        else:
-            with page.open(encoding="utf-8", newline="") as file:
-                there = {row["method"].split(" ")[0] for row in csv.DictReader(file)}
-            [id] = [
-                id
-                for id, row in reproduce.tables().items()
-                if BENCHMARKS in row.items and dataset in reproduce.datasets_of(id)
-            ]
-            wanted = reproduce.trained(id, dataset)
-            lacking = [method for method in wanted if method not in there]
-            said = f"beside print: {', '.join(wanted)}"
-            found[name] = ("failed", f"not beside print: {', '.join(lacking)}") if lacking else ("ok", said)
-        print(f"{name}: {': '.join(found[name])}", flush=True)
-    return found
-
-
-def records(clone: Path, own: dict[str, str], words: list[str], until: float) -> dict[str, tuple[str, str]]:
-    """``--record`` of every item on EURLex-4K in a clone, and each as committed after it: both must end."""
-    found = {}
-    for entry in manifest.load().values():
-        name = f"{entry.id} eurlex-4k record"
-        if not entry.recorded or not all(word in name for word in words):
-            continue
-        if time.monotonic() > until:
-            break
-        command = [sys.executable, "-m", "xcrepro", "run", entry.id]
-        steps = ([*command, "-p", "dataset", "eurlex-4k", "--record"], command)
-        said = ""
-        for step in steps:
-            done = subprocess.run(step, env=own, cwd=clone, capture_output=True, text=True)
-            # A committed run that shows the new record differs, and ends with status 1; one that fails says so.
-            if " failed" in done.stdout.replace(" 0 failed", "") or done.returncode not in (0, 1):
-                said = " ".join((done.stdout + done.stderr).split())[-300:]
-                break
-        found[name] = ("failed", said) if said else ("ok", "")
-        print(f"{name}: {': '.join(filter(None, found[name]))}", flush=True)
-    return found
-
-
 # ---------------------------------------------------------------- the report
 
 
@@ -394,9 +315,6 @@ def main(arguments: list[str] | None = None) -> int:
     with runner.alone(paths.project_root()):
         prepare(home, catalogue.shapes())
         found = rehearse(chosen, home, until)
-    if time.monotonic() < until:
-        clone, own = cloned(home)
-        found |= rows(clone, own, given_.words, until) | records(clone, own, given_.words, until)
     print(report(home / "report.md", found, len(chosen) - sum(run.name in found for run in chosen)))
     print(f"wrote {stamps.short(paths.project_root(), home / 'report.md')}")
     return 1 if any(outcome in ("failed", "warned") for outcome, _ in found.values()) else 0

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import math
 import subprocess
 import time
-import zipfile
 
-import numpy as np
 import pytest
-from scipy import sparse
 
 from tests.rehearsal import __main__ as rehearsal
 from tests.rehearsal import catalogue, doors, standins
 from xcrepro.core.data import load
-from xcrepro.core.data.read import read_sparse, read_xc
-from xcrepro.core.errors import XCError
-from xcrepro.repro.inputs import download
-from xcrepro.tools import formats
 
 SOME = 1
 """Runs at each commit."""
@@ -47,44 +39,6 @@ def test_the_doors(home, name, way):
     assert (ds.label_features is not None) == (name == "lf-amazontitles-131k")
 
 
-def test_what_must_not_arrive_is_seen(home):
-    archive = standins.archive("mediamill", catalogue.shapes()["mediamill"])
-    with doors.serving({"mediamill": archive}, "direct"), pytest.raises(AssertionError, match="was taken"):
-        rehearsal.refused("mediamill", "a good archive")
-    with doors.serving({"mediamill": archive}, "page"), pytest.raises(XCError):
-        download.fetch("mediamill", force=True, progress=False)
-
-
-@pytest.mark.parametrize("name", ["eurlex-4k", "wikititles-500k", "delicious", "lf-wikiseealso-320k"])
-def test_a_stand_in_holds_what_was_made(tmp_path, name):
-    """Labels and features read again; row numbers of a split file are from 1, each once."""
-    shape = standins.smaller(standins.published(name), 40, 120)
-    made = standins.content(shape, seed=3)
-    assert sum(map(len, made.labels)) == shape.pairs
-    for path, text in standins.files(name, made).items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
-    files = {file.name: file for file in tmp_path.rglob("*.txt") if not file.name.startswith("filter")}
-    if name == "delicious":
-        halves = [files[f"Delicious_{half}Split.txt"] for half in ("tr", "tst")]
-        columns = np.vstack([np.loadtxt(half, int) for half in halves])
-        assert columns.shape == (shape.n_points, 10)
-        assert (np.sort(columns, axis=0) == 1 + np.arange(shape.n_points)[:, None]).all()
-        parts = [read_xc(files["Delicious_data.txt"])]
-    elif name == "wikititles-500k":
-        parts = [[read_sparse(files[f"{half}_X_{what}.txt"]) for what in ("Xf", "Y")] for half in ("trn", "tst")]
-    else:
-        parts = [
-            read_xc(file) for half in ("train", "test") for at, file in files.items() if at.endswith(f"{half}.txt")
-        ]
-    X, Y = (np.vstack([part[at].toarray() for part in parts]) for at in (0, 1))
-    assert [np.flatnonzero(row).tolist() for row in Y] == made.labels
-    wanted = np.zeros((shape.n_points, shape.n_features))
-    for row, own in zip(wanted, made.features, strict=True):
-        row[[i for i, _ in own]] = [value for _, value in own]
-    np.testing.assert_allclose(X, wanted, atol=1e-6)
-
-
 def test_the_strangers_are_strange(tmp_path):
     found = {folder.name: load.load(folder.name, folder) for folder in catalogue.strangers(tmp_path)}
     words, single, empty, labels = (found[name] for name in catalogue.STRANGERS)
@@ -93,37 +47,6 @@ def test_the_strangers_are_strange(tmp_path):
     assert 0 in empty.train.Y.getnnz(axis=1)
     assert ((empty.label_counts == 0) & (empty.test.Y.getnnz(axis=0) > 0)).any()
     assert labels.train.X is None
-
-
-def test_a_reader_s_predictions_are_of_every_kind(tmp_path):
-    """Rows with fewer than k labels, scores of half precision, ids alone; with as many labels as Amazon-670K has, and few."""
-    for labels in (670_091, 12):
-        rng = np.random.default_rng(labels)
-        Y = sparse.random(60, labels, 40 / (60 * labels), "csr", np.float32, rng=rng)
-        place = tmp_path / str(labels)
-        rehearsal.given(place, Y)
-        with np.load(place / "half.npz") as half, np.load(place / "ids.npz") as ids:
-            assert half["scores"].dtype == np.float16
-            assert len({tuple(row) for row in ids["scores"]}) == 1  # of the places, and of no model
-        few = sparse.load_npz(place / "few.npz")
-        k = min(20, labels)
-        assert few.shape == (60, labels)
-        assert 0 < few.getnnz(axis=1).min() < k
-        for name in ("few", "half", "ids"):
-            top = formats.read_predictions(place / f"{name}.npz", n_rows=60, n_labels=labels)
-            assert (len(top), top.n_labels) == (60, labels)
-            assert all(len({*row[row >= 0].tolist()}) == (row >= 0).sum() for row in top.ids)
-    shape = catalogue.shapes()[catalogue.MANY_LABELS]
-    assert shape.n_labels == 670_091
-    found = {run.variant for run in rehearsal.runs(tmp_path) if run.dataset == catalogue.MANY_LABELS}
-    assert found == {"given"}
-
-
-def test_an_archive_with_padding_is_the_same_data():
-    small = standins.archive("eurlex-4k", standins.smaller(standins.published("eurlex-4k"), 20, 60))
-    with zipfile.ZipFile(io.BytesIO(small)) as one, zipfile.ZipFile(io.BytesIO(standins.padded(small, 1000))) as two:
-        assert {name: two.read(name) for name in one.namelist()} == {name: one.read(name) for name in one.namelist()}
-        assert len(two.read("padding.bin")) == 1000
 
 
 def test_some_notebooks(home, root):

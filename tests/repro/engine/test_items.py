@@ -294,12 +294,6 @@ def test_accepting_writes_without_a_word(committed, monkeypatch, tmp_path):
     assert "moved" not in repro.engine.run_log.read(notes)
 
 
-def test_names_of_the_subpackage():
-    assert repro.drawing.tables.show
-    with pytest.raises(AttributeError, match="'nothing'"):
-        _ = repro.nothing
-
-
 class Data:
     name, origin, notes = "demo@0.5-seed0", "synthetic twin of Demo × 0.5 (seed 0), 10 test points", ("it is small",)
     title = "Demo, half of it (synthetic)"
@@ -353,22 +347,6 @@ def test_a_table_that_has_nothing_of_this_run_is_known(listed, datasets, nothing
         item.save_figure(fig, table, origin=origin)
         [foot] = set(pd.read_csv(item.folder / "demo/one.csv")["data"])
         assert foot == (rest if nothing else origin)
-
-
-def test_a_committed_table_with_its_origin_is_read_again(listed):
-    item = of()
-    item.made_from("as printed")
-    table = pd.DataFrame({"P@1": [50.0]})
-    item.save_table(table)
-    path = listed.root / "figures/demo/one.csv"
-    before = path.stat().st_mtime_ns
-    item.save_table(table * (1 + 1e-12))  # equal in six digits: what is committed stays
-    item.check(table)
-    assert path.stat().st_mtime_ns == before
-    item = of()
-    item.made_from("as printed")
-    item.save_table(table * 2)
-    assert path.read_text() == "P@1,data\n100.0,as printed\n"
 
 
 def test_own_runs_have_a_folder_of_their_own(listed):

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from tests import notebook
 from tests.refused import refused
 from xcrepro.repro.engine import items, manifest, notebooks, prose_numbers, runner
 
@@ -237,14 +236,6 @@ def test_accept_writes_the_number_into_the_notebook(project, capsys, in_process)
     run = runner.run("demo/one")  # not unchanged: a number of its text is another one
     assert run.results[0].outcome == "differs"
     assert any("3.2 is 3.14" in said for said in run.results[0].said)
-
-
-def test_functions_of_a_notebook(project, tmp_path):
-    source = "import math\nKS = (1, 3)\nruns = 1 / 0\ndef half(x):\n    return x / 2 * KS[0]\nhalf(0)"
-    (tmp_path / "one.ipynb").write_text(json.dumps(project.notebook(project.code(source, count=1))))
-    found = notebook.defined(tmp_path / "one.ipynb")
-    assert found["half"](3) == 1.5
-    assert "runs" not in found
 
 
 def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):

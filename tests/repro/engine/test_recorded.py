@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import os
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -209,13 +208,6 @@ def test_six_digits_are_equal_or_not(change, message):
         recorded.compare(now, committed)
 
 
-def test_other_versions_are_told_and_fail_nothing(monkeypatch):
-    now, committed = (record(recorded.mean([noted(pd.DataFrame({"P": [value]}))])) for value in (0.5, 0.51))
-    monkeypatch.setattr(recorded.compare_outputs, "elsewhere", lambda: ("numpy 9, committed with 2",))
-    said = recorded.compare(now, committed)
-    assert re.search(r" 0\.02 .*\(numpy 9, committed with 2\)", said)
-
-
 @pytest.mark.parametrize(
     ("field", "said"),
     [("dataset", "other"), ("split", "1"), ("splits", "2"), ("command", "xcrepro run demo/two --record")],
@@ -233,9 +225,6 @@ def test_a_standard_deviation_counts():
     off = dataclasses.replace(now, tables={"": [{"P": ("50.0", "14.2")}]})
     with pytest.raises(recorded.RecordMismatch, match=r"50\.0,14\.1421' instead of ',1,P,50\.0,14\.2"):
         recorded.compare(now, off)
-
-
-# ---------------------------------------------------------------- in a notebook
 
 
 # ---------------------------------------------------------------- a recorded run
@@ -257,16 +246,6 @@ def toy(project, tmp_path, monkeypatch):
 
 def splits(ran: list[dict]) -> list[int]:
     return [given["split"] for given in ran]
-
-
-def test_a_failed_run_is_said_and_records_nothing(toy, capsys, in_process):
-    project, home = toy
-    project.add("one", CELL.replace("item.check(table)\n", "raise ValueError('planted')\n"), parameters=PARAMETERS)
-    assert main(["run", "demo/one", "-p", "folder", str(home), "--record"]) == 1
-    printed = capsys.readouterr().out
-    assert "In [3]: ValueError: planted" in printed
-    assert "see build/notebooks/recorded/demo/one/toy-0.ipynb" in printed
-    assert not (project.root / "data").exists()
 
 
 def test_record_from_the_run_to_the_notebook(toy, capsys, request):

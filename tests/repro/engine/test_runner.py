@@ -374,21 +374,6 @@ def test_what_others_need_is_the_outcome_and_not_the_code(accepted, in_process):
     assert outcomes(runner.run("demo/good")) == {"train": "ok", "good": "ok"}
 
 
-def test_other_versions_are_told_and_fail_nothing(accepted, capsys, in_process):
-    before = (accepted.root / "figures/demo/good.csv").read_bytes()
-    (accepted.root / "data/in.csv").write_text("0.6")
-    # The project's own stands before what the installation brings.
-    (accepted.root / "constraints.txt").write_text("numpy==0.1\n")
-    runner.compare_outputs.elsewhere.cache_clear()
-    try:
-        assert main(["run", "demo/good"]) == 0
-    finally:
-        runner.compare_outputs.elsewhere.cache_clear()
-    printed = capsys.readouterr().out
-    assert re.search(r"'1,0\.6' instead of '1,0\.5'; .* 0\.2 .*\(numpy", printed)
-    assert (accepted.root / "figures/demo/good.csv").read_bytes() == before
-
-
 def test_what_is_accepted_is_named_or_all(project, capsys):
     project.add("one", "pass")
     assert main(["accept"]) == 2
@@ -512,12 +497,6 @@ def test_one_run_at_a_time(demo, monkeypatch):
     with FileLock(demo.root / "build" / "run.lock"), pytest.raises(XCError, match="another run"):
         runner.run()
     assert not (demo.root / "build" / "stamps").exists()
-
-
-def test_the_list(project, capsys):
-    project.add("one", "pass")
-    assert main(["list"]) == 0
-    assert capsys.readouterr().out == "demo/one  Item one\n"
 
 
 def fake_python(folder: Path, script: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
 import signal
 import subprocess
@@ -11,7 +9,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.repro.engine.test_runner import EMPTY, _alive, fake_python, outcomes
@@ -71,28 +68,6 @@ def test_what_comes_into_the_way_while_an_item_runs_fails_that_item(pair, monkey
         assert outcomes(report) == {"one": "failed", "two": "ok"}, notes
         assert "build/notebooks/demo/one.notes" in report.failures()
         assert stamps.read(runner.manifest.load()["demo/one"]) is None
-
-
-def test_a_process_that_cannot_be_started_fails_its_item(pair, monkeypatch):
-    real = subprocess.Popen
-
-    def no_process(command, *given, **named):
-        if str(command[4]).endswith("one.ipynb"):
-            raise BlockingIOError(11, "Resource temporarily unavailable")
-        return real(command, *given, **named)
-
-    monkeypatch.setattr(processes.subprocess, "Popen", no_process)
-    report = runner.run(jobs=1)
-    assert outcomes(report) == {"one": "failed", "two": "ok"}
-    assert "temporarily unavailable" in report.failures()
-
-
-def test_a_notebook_that_goes_while_others_run_fails_its_item(pair, monkeypatch):
-    gone = pair.root / "notebooks/demo/two.ipynb"
-    monkeypatch.setattr(processes.sys, "executable", fake_python(pair.root / "bin", EMPTY + f"rm -f {gone}\n"))
-    report = runner.run(jobs=1)
-    assert outcomes(report) == {"one": "ok", "two": "failed"}
-    assert "notebooks/demo/two.ipynb" in report.failures()
 
 
 def test_outputs_that_cannot_be_put_back_fail_their_item(pair, monkeypatch):
@@ -172,85 +147,3 @@ def test_kill_9_takes_the_children_along_and_the_next_run_begins_after_them(proj
     assert own != kernel
     # Not one line of the first kernel after the second's first.
     assert writers == [kernel] * (len(writers) - 3) + [own] * 3
-
-
-STUB = '''
-import os, pathlib, subprocess, sys
-
-KERNEL = """
-import json, os, pathlib, sys, time
-root, name = pathlib.Path(os.environ["XCREPRO_ROOT"]), sys.argv[1]
-with open(root / "beats" / name, "a", buffering=1) as beat:
-    for _ in range(10):
-        print(os.getpid(), file=beat)
-        time.sleep(0.01)
-part = root / "made" / (name + "." + str(os.getpid()))
-part.write_text(name * 300)
-os.replace(part, root / "made" / name)
-with open(os.environ["XCREPRO_RECORD"], "a") as notes:
-    notes.write(json.dumps(["output", str(root / "made" / name)]) + chr(10))
-"""
-
-def papermill(prog_name):
-    executed = pathlib.Path(sys.argv[2])
-    kernel = subprocess.run([sys.executable, "-S", "-c", KERNEL, executed.stem], start_new_session=True)
-    executed.write_text('{"nbformat": 4, "cells": []}')
-    sys.exit(kernel.returncode)
-'''
-"""A papermill whose kernel only writes: the processes, the pipe and the locks are the real ones, the notebooks are not run."""
-
-
-def break_off(how: str, rng, root: Path) -> None:
-    """A run in a process of its own that is broken in some way."""
-    room = int(rng.integers(0, 2500))
-    master = os.fork()
-    if master == 0:
-        try:
-            if how == "full disk":
-                # The kernel's output is beyond some of these, a stamp or a log beyond others, for the run as for its children.
-                resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-            with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-                runner.run(jobs=2)
-        finally:
-            os._exit(0)
-    if how in ("kill -9", "interrupt"):
-        time.sleep(float(rng.uniform(0, 1.5)))
-        os.kill(master, signal.SIGKILL if how == "kill -9" else signal.SIGINT)
-    os.waitpid(master, 0)
-
-
-def test_runs_that_are_broken_anywhere_are_resumed(project, monkeypatch, capsys):
-    """kill -9, interrupts, full disks at any moment; ``XCREPRO_BREAKS=100`` for more of them. Nothing is lost, nothing is
-    written by two at once, and the next run does what is left."""
-    breaks = int(os.environ.get("XCREPRO_BREAKS", "3"))
-    names = [f"item{number}" for number in range(4)]
-    for name in names:
-        project.add(name, "pass")
-    for folder in ("beats", "made", "stub/papermill"):
-        (project.root / folder).mkdir(parents=True)
-    (project.root / "stub/papermill/__init__.py").write_text("")
-    (project.root / "stub/papermill/cli.py").write_text(STUB)
-    package = Path(runner.__file__).parents[3]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(project.root / "stub"), str(package)]))
-    rng, resumed, done_before = np.random.default_rng(0), 0, 0
-    for turn in range(breaks):
-        how = ("kill -9", "full disk", "interrupt")[turn % 3]
-        # So that there is something to do: some of what was made is gone.
-        for name in rng.choice(names, 2, replace=False):
-            (project.root / "made" / name).unlink(missing_ok=True)
-        break_off(how, rng, project.root)
-        report = runner.run(jobs=2)
-        assert report.ok, f"{turn}, {how}: {report.failures()}"
-        resumed += 1
-        done_before += sum(result.outcome == "unchanged" for result in report.results)
-        assert {name: (project.root / "made" / name).read_text() for name in names} == {
-            name: name * 300 for name in names
-        }
-        assert {result.outcome for result in runner.run(dry=True).results} == {"unchanged"}
-    for name in names:
-        writers = (project.root / "beats" / name).read_text().split()
-        runs = [pid for pid, _ in itertools.groupby(writers)]
-        assert len(runs) == len(set(runs)), f"two wrote {name} at once"
-    with capsys.disabled():
-        if "XCREPRO_BREAKS" in os.environ:
-            print(f"\n{breaks} runs broken, {resumed} resumed; {done_before} of {4 * breaks} items were done already")

@@ -197,13 +197,6 @@ def test_the_real_data_in_the_cache_are_taken(fetched, monkeypatch, name):
     parameters.check({"dataset": name, "folder": ""})
 
 
-def test_an_archive_that_was_saved_by_hand_is_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
-    standins.put("eurlex-4k", tmp_path, make=standins.plain)
-    assert datasets.pick("eurlex-4k").n_train == 15_539
-    assert (tmp_path / "datasets/eurlex-4k/Eurlex/eurlex_train.txt").is_file()
-
-
 def test_a_folder_of_its_name_where_one_is_goes_first(tmp_path, monkeypatch, fetched):
     monkeypatch.setenv("XCREPRO_DATA", str(fetched))
     monkeypatch.chdir(tmp_path)

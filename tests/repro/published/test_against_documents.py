@@ -15,7 +15,6 @@ import xcrepro as xc
 RECORD = {source: xc.published.table(source) for source in xc.published.sources()}
 FILES = {"xcrepo": "000_*", "reeval": "001_*", "calibration": "002_*", "jain16": "003_*", "coverage": "004_*"}
 NUMBER = re.compile(r"\d[\d,]*(\.\d+)?|-")
-MARKS = "*†‡♦"
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import xcrepro as xc
-from tests.refused import damaged
 from xcrepro.__main__ import main
 from xcrepro.core.data import registry
 from xcrepro.core.errors import DataError, DataMissing
@@ -514,22 +513,6 @@ def test_form(found):
     assert tables <= set(xc.published.sources())
 
 
-def test_a_cell_of_two_checks_stands_once_with_both_reasons(found):
-    (cell,) = found[
-        (found["dataset"] == "Wikipedia-500K") & (found["row"] == "DiSMEC") & (found["column"] == "N@3")
-    ].itertuples()
-    assert cell.check == "ndcg_bounds, copied"
-    assert cell.expected == "52.09 to 89.33; its own, not Amazon-670K's"
-    assert "whichever normaliser" in cell.why
-    assert "digit" in cell.why
-
-
-def test_of_two_cells_the_odd_one_is_blamed(found):
-    """Wiki10-31K, FastXML: N@5 is right, as thirteen other rows say; N@3 is not."""
-    cells = found[(found["dataset"] == "Wiki10-31K") & (found["row"] == "FastXML")]["column"]
-    assert set(cells) == {"N@1", "N@3"}
-
-
 def test_what_two_documents_print(found):
     table = published.shared()
     assert set(table["first"]) | set(table["second"]) == {"xcrepo", "reeval", "calibration", "jain16", "coverage"}
@@ -540,16 +523,6 @@ def test_what_two_documents_print(found):
     assert (table.loc[table["method"].eq("ML-CSSP") & table["metric"].eq("PSP"), "said"] == "owners").all()
     part = published.find(dataset="Bibtex")
     assert published.shared(part).empty  # the page alone has it
-
-
-def test_what_the_issue_asks_for(found):
-    wrong = found[found["judgement"] == "typo"]
-    cells = wrong[wrong["check"] != "owners"].drop_duplicates(["document", "dataset", "row", "column"])
-    assert len(cells) >= 8
-    block = found[found["check"] == "owners"]
-    assert len(block) == 10
-    assert set(block["dataset"]) == {"EURLex-4K"}
-    assert set(found["document"]) == {"xcrepo", "reeval", "calibration", "jain16", "coverage"}
 
 
 # ---------------------------------------------------------------- somebody's own results
@@ -612,27 +585,10 @@ def test_own_results_are_fractions_or_percent(write):
     assert audit_results(write("method,P@1,P@3\nM,0.10,1.20\nN,50.0,40.0\n")).empty
 
 
-@pytest.mark.parametrize(
-    ("name", "printed"),
-    [("P@1", "-5"), ("nDCG@3", "130"), ("PSP@1", "130"), ("R@5", "130"), ("macro-F1@5", "130"), ("micro-F1@5", "-1"),
-     ("coverage@5", "101"), ("PSnDCG@5", "-0.1"), ("ECE@5", "100.5"), ("served@1", "-1")],
-)  # fmt: skip
-def test_what_no_share_can_be_is_found_first_of_all(write, name, printed):
-    found = audit_results(write(f"method,P@2,{name}\nM,2.0,{printed}\n"))
-    assert found.iloc[0][["check", "printed"]].tolist() == ["possible", printed]
-
-
 @pytest.mark.parametrize("heading", ["| **group** |||", "| group |", "group | |"])
 def test_a_heading_over_the_columns_of_a_markdown_table_is_no_row(write, heading):
     text = f"| method | P@1 | P@3 |\n|---|---|---|\n| M | 80.1 | 70.2 |\n{heading}\n| N | 81.0 | 110.0 |\n"
     assert audit_results(write(text))[["method", "printed"]].to_numpy().tolist()[0] == ["N", "110.0"]
-
-
-def test_a_column_twice_is_no_table(write):
-    for header in ("metric,k,value,value", "metric,k,K,value", "method,method,P@1"):
-        text = header + "\n" + ",".join(["P", "1", "1", "2"][: header.count(",") + 1]) + "\n"
-        with damaged("results.csv", 1):
-            audit_results(write(text))
 
 
 def test_own_results_of_the_package(write):
@@ -645,19 +601,29 @@ def test_own_results_of_the_package(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("content", "message"),
     [
-        ("a,b\n1,2\n", "line 1: found columns a, b"),
-        ("", r"line 1: found columns \(none\)"),
-        ("method,P@1\nM,x\n", "line 2: found P@1 'x', expected a number"),
-        ("metric,k,value\nP,1,0.5\nP,1,0.6\n", "line 3: found P@1 a second time"),
-        ("metric,k,value\nP,one,0.5\n", "line 2: found k 'one'"),
-        ("metric,k,value\nP,1\n", "line 2: found 2 fields, expected 3"),
-        ("metric,k,value\nhours,,3\n", "no metric that is checked"),
+        (b"a,b\n1,2\n", "line 1: found columns a, b"),
+        (b"", r"line 1: found columns \(none\)"),
+        (b"method,P@1\nM,x\n", "line 2: found P@1 'x', expected a number"),
+        (b"metric,k,value\nP,1,0.5\nP,1,0.6\n", "line 3: found P@1 a second time"),
+        (b"metric,k,value\nP,one,0.5\n", "line 2: found k 'one'"),
+        (b"metric,k,value\nP,1\n", "line 2: found 2 fields, expected 3"),
+        (b"metric,k,value\nhours,,3\n", "no metric that is checked"),
+        (b"metric,k,value,value\nP,1,1,2\n", "line 1: "),
+        (b"metric,k,K,value\nP,1,1,2\n", "line 1: "),
+        (b"method,method,P@1\nP,1,1\n", "line 1: "),
+        ("method,P@1\nM\xfcller,50\n".encode("latin-1"), "no UTF-8.*CSV UTF-8"),
+        ("method,P@1\na,50\n".encode("utf-16"), "no UTF-8"),
+        (b"method,P@1\na\0,50\n", "line 2: found a null byte"),
+        (b"method,P@1\na,1e99999999999999999999\n", "a number"),
+        (b"method,P@1\na,1e400\n", "a number"),
+        (b"method,ECE@1,Brier@1\na,1e308,0.5\n", "a number"),
     ],
 )
-def test_own_results_with_faults_in_the_file(write, capsys, text, message):
-    path = write(text)
+def test_own_results_with_faults_in_the_file(tmp_path, capsys, content, message):
+    path = tmp_path / "results.csv"
+    path.write_bytes(content)
     with pytest.raises(DataError, match=message):
         audit_results(path)
     assert main(["audit", str(path)]) == 2
@@ -667,37 +633,6 @@ def test_own_results_with_faults_in_the_file(write, capsys, text, message):
 def test_own_results_missing(tmp_path):
     with pytest.raises(DataMissing, match="no such"):
         audit_results(tmp_path / "none.csv")
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("method,P@1\nM\xfcller,50\n".encode("latin-1"), "no UTF-8.*CSV UTF-8"),
-        ("method,P@1\na,50\n".encode("utf-16"), "no UTF-8"),
-        (b"method,P@1\na\0,50\n", "line 2: found a null byte"),
-        (b"method,P@1\na,1e99999999999999999999\n", "a number"),
-        (b"method,P@1\na,1e400\n", "a number"),
-        (b"method,ECE@1,Brier@1\na,1e308,0.5\n", "a number"),
-    ],
-)
-def test_a_spreadsheets_file_is_named(tmp_path, content, said):
-    (tmp_path / "r.csv").write_bytes(content)
-    with pytest.raises(DataError, match=said):
-        audit_results(tmp_path / "r.csv")
-
-
-def test_bounds_by_hand():
-    """P@1 = 1 and P@3 = 1/3: the one hit is in the first place, so nDCG@3 is 1 with one label, 1 / 2.131 with three."""
-    one_hit = Row({("P", 1): Cell.of("100.00"), ("P", 3): Cell.of("33.33")})
-    assert np.round(checks.discounted_bounds(one_hit, ("N", 3), []), 1).tolist() == [46.9, 100.0]
-    low, high = checks.implied_average(Cell.of("83.44"), Cell.of("26.50"), 1)
-    assert (round(low, 3), round(high, 3)) == (5.296, 5.299)
-
-
-def test_the_cells_of_a_column():
-    several = [("PSP", 1), ("PSP", 3), ("PSN", 1), ("PSN", 3)]
-    assert audit_module._cells_of("PSP, PSN at 1, 3") == several
-    assert audit_module._cells_of("n_labels") == [("n_labels", 0)]
 
 
 # ---------------------------------------------------------------- what it cannot see

@@ -30,15 +30,9 @@ TABLE = pd.DataFrame(
 )
 
 
-def test_each_printed_cell_that_the_run_has_is_beside_it():
+def test_half_of_each_interval_is_beside_the_printed_cell():
     found = compare_with_print.beside(run_on("bibtex"), TABLE, ["xcrepo"])
     assert sorted(found["metric"]) == ["N@3", "P@1", "PSP@5"]
-    page = xc.published.wide("xcrepo:Bibtex").groupby("method").first().loc["FastXML"]
-    ours = {"P@1": 64, "N@3": 60, "PSP@5": 58}
-    for one in found.itertuples():
-        assert float(one.printed.rstrip("†")) == page[one.metric]
-        assert float(one.ours) == ours[one.metric]
-        assert float(one.difference) == pytest.approx(float(one.ours) - page[one.metric], abs=0.006)
     half = dict(zip(found["metric"], found["test points"], strict=True))
     assert half == {"P@1": "± 2.00", "N@3": "± 10.00", "PSP@5": "± 2.00"}
 

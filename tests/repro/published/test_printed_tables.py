@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 
 import pandas as pd
@@ -78,22 +77,6 @@ def test_printed_and_value_part_only_where_it_says_so():
     assert read.groupby(read["source"].str.split(":").str[0]).size().to_dict() == {"calibration": 19 + 8, "xcrepo": 2}
 
 
-def test_a_moved_cell_keeps_both_places():
-    row = xc.published.find(source="xcrepo:Wikipedia-500K", method="DEXA").set_index("metric")
-    assert row.loc["model_size_gb", ["printed", "reading"]].tolist() == ["57.51", "corrected"]
-    assert math.isnan(row.loc["model_size_gb", "value"])
-    assert row.loc["train_time_hr", ["printed", "value"]].tolist() == ["", 57.51]
-
-
-def test_the_note_on_that_cell_is_right():
-    time = xc.published.find(metric="train_time_hr", method=["DEXA", "NGAME"]).pivot(
-        index="source", columns="method", values="value"
-    )
-    ratio = (time["DEXA"] / time["NGAME"]).dropna()
-    assert len(ratio) == 5
-    assert ratio.between(1.03, 1.06).all()
-
-
 def test_tables_of_datasets_are_the_registry():
     for source in ("xcrepo:dataset-table", "reeval:table2", "calibration:table3", "jain16:table2"):
         table = xc.published.table(source)
@@ -107,23 +90,6 @@ def test_tables_of_datasets_are_the_registry():
                 assert cell.value == numbers.get(cell.metric) or (math.isnan(cell.value) and cell.printed == "")
 
 
-def test_separators_stand_where_each_document_has_them():
-    """Calibration's table 3 prints 3956 and 15,449 of EUR-Lex; the page prints 3,993."""
-    printed = {
-        source: {*xc.published.table(source)["printed"]} for source in ("calibration:table3", "xcrepo:dataset-table")
-    }
-    assert {"15,449", "3956", "3865"} <= printed["calibration:table3"]
-    assert {"15,539", "3,993", "3,809"} <= printed["xcrepo:dataset-table"]
-
-
-def test_swapped_columns_are_printed_swapped():
-    table = xc.published.wide("calibration:table3").loc[("Amazon-3M", "", "")]
-    assert (table["n_train"], table["n_labels"]) == (1_717_899, 2_812_281)
-    cells = xc.published.find(source="calibration:table3", dataset="Amazon-3M").set_index("metric")
-    assert cells.loc["n_train", ["printed", "reading"]].tolist() == ["2,812,281", "corrected"]
-    assert (xc.published.find(source="calibration:table3")["reading"] == "corrected").sum() == 8
-
-
 def test_wide_holds_every_value():
     for source in SOURCES:
         table, wide = xc.published.table(source), xc.published.wide(source)
@@ -132,14 +98,6 @@ def test_wide_holds_every_value():
         assert list(dict.fromkeys(zip(table["dataset"], table["method"], table["variant"], strict=True))) == list(
             dict.fromkeys(wide.index)
         )
-
-
-def test_wide_keeps_a_row_that_is_printed_twice():
-    wide = xc.published.wide("xcrepo:Delicious-200K")
-    twice = wide[wide.index.duplicated(keep=False)]
-    assert twice.index.get_level_values("method").tolist() == ["Parabel", "Parabel"]
-    assert twice["P@1"].tolist() == [46.86, 46.97]
-    assert len(wide) == 13
 
 
 def test_wide_puts_columns_in_order_of_metric_and_k():
@@ -225,12 +183,6 @@ def test_unknown_table(id):
     for accessor in (xc.published.table, xc.published.wide):
         with refused("id"):
             accessor(id)
-
-
-def test_public_names_are_functions():
-    importlib.import_module("xcrepro.repro.published.audit")
-    for name in xc.published.__all__:
-        assert callable(getattr(xc.published, name)), name
 
 
 # -- a fault in a file -------------------------------------------------------------------------------------------------

@@ -319,14 +319,7 @@ class Claims:
 
 def _checked(text: pd.DataFrame, path: Path) -> pd.DataFrame:
     """The table of a file of claims, or a DataError that names the first line that breaks a rule."""
-    if list(text.columns) != list(COLUMNS):
-        raise DataError(path, f"columns {', '.join(text.columns)}", ", ".join(COLUMNS), line=1)
-
-    def refuse(bad, column: str, expected: str) -> None:
-        if bad.any():
-            at = int(bad.to_numpy().argmax())
-            raise DataError(path, f"{column} {text.at[at, column]!r}", expected, line=at + 2)
-
+    refuse = printed_tables.refuser(text, path, COLUMNS)
     refuse(~text["id"].str.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*"), "id", "small letters, digits and hyphens")
     refuse(text.duplicated("id"), "id", "each id once")
     for column in ("where", "claim"):

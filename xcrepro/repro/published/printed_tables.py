@@ -10,7 +10,7 @@ import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -380,16 +380,22 @@ def _places() -> dict[str, tuple[int, int]]:
     return dict(zip(first, itertools.pairwise(starts), strict=True))
 
 
-def _checked(text: pd.DataFrame, path: Path, known: set[str] | None = None) -> pd.DataFrame:
-    """The typed frame of one document's file, or a DataError that names the first line that breaks a rule."""
-    if list(text.columns) != list(COLUMNS):
-        raise DataError(path, f"columns {', '.join(text.columns)}", ", ".join(COLUMNS), line=1)
+def refuser(text: pd.DataFrame, path: Path, columns: Iterable[str]) -> Callable[..., None]:
+    """``refuse(bad, column, expected)``, which names the first line of a file that breaks a rule; its columns come first."""
+    if list(text.columns) != list(columns):
+        raise DataError(path, f"columns {', '.join(text.columns)}", ", ".join(columns), line=1)
 
     def refuse(bad, column: str, expected: str) -> None:
         if bad.any():
             at = int(bad.to_numpy().argmax())
             raise DataError(path, f"{column} {text.at[at, column]!r}", expected, line=at + 2)
 
+    return refuse
+
+
+def _checked(text: pd.DataFrame, path: Path, known: set[str] | None = None) -> pd.DataFrame:
+    """The typed frame of one document's file, or a DataError that names the first line that breaks a rule."""
+    refuse = refuser(text, path, COLUMNS)
     if known is None:
         refuse(~text["source"].str.fullmatch(r"[^:]+:[^:]+"), "source", "an id such as 'document:table'")
     else:
