@@ -19,7 +19,6 @@ import xcrepro as xc
 from tests import naive
 from tests.refused import refused
 from xcrepro.__main__ import main
-from xcrepro.core.data.read import read_sparse
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.judged import strata
 
@@ -236,19 +235,6 @@ def test_intervals_hold_where_few_labels_or_a_few_whole_rows_are_missing(n):
                 _, _, low, high, _ = j.estimated(*given)
                 held.setdefault(name, []).append(low <= y.mean() <= high)
     assert min(np.mean(each) for each in held.values()) > 0.92, {name: np.mean(each) for name, each in held.items()}
-
-
-def test_gaps_hold_and_are_narrower_than_two_intervals():
-    complete, observed, models = problem(n=800, n_labels=60, seed=4, missing=0.3)
-    one, other = (xc.metrics.precision(complete, top, 4)[0] for top in models.values())
-    held, narrower = 0, 0
-    for seed in range(100):
-        fold = j.Judged(said(complete, j.sample(800, 80, seed)), 4, complete=True).add(observed, models)
-        gap, each = fold.compare().iloc[0], fold.estimate()
-        held += gap["low"] <= one - other <= gap["high"]
-        narrower += gap["stderr"] < np.sqrt((each["stderr"] ** 2).sum())
-    assert held >= 86
-    assert narrower >= 90
 
 
 def test_fresh_rows_are_less_sure_than_these_rows():
@@ -477,15 +463,6 @@ def test_doubts_are_warned_of():
     warned(both, "agree on 0 % of 720 pairs")
 
 
-def test_random_rows_are_seldom_doubted():
-    complete, observed, models = problem(n=600, seed=9)
-    doubted = sum(
-        bool(j.Judged(said(complete, j.sample(600, 60, seed)), 4).add(observed, models["one"]).doubts())
-        for seed in range(100)
-    )
-    assert doubted <= 2
-
-
 def test_the_callers_truth_is_not_changed():
     complete, observed, models = problem()
     Y = sp.csr_matrix(observed)
@@ -569,22 +546,6 @@ def test_intervals_of_unequal_strata_hold(shares, n, wrong):
         _, _, low, high, _ = strata.regressed(F.mean(axis=0), F[rows], y[rows], sizes, of[rows])
         held += low <= y.mean() <= high
     assert held >= 0.92 * 300, held / 300
-
-
-def test_a_proxy_that_is_never_wrong_widens_nothing():
-    rng = np.random.default_rng(4)
-    right = rng.random((800, 5)) < 0.4
-    seen = right & (rng.random(right.shape) < 0.8)
-    F, y, of = np.column_stack([seen.mean(axis=1), right.mean(axis=1)]), right.mean(axis=1), np.zeros(800, int)
-    for n in (20, 60, 200, 500):
-        width = {}
-        for p in (1, 2):
-            rows = np.random.default_rng(n).permutation(800)[:n]
-            *_, low, high, _ = strata.regressed(F.mean(axis=0)[:p], F[rows, :p], y[rows], np.array([800]), of[rows])
-            assert low <= y.mean() <= high
-            width[p] = high - low
-        assert width[2] <= width[1]
-    assert width[2] < 0.5 * width[1]
 
 
 def test_intervals_with_a_proxy_hold_whatever_it_says():
@@ -712,23 +673,6 @@ def test_estimates_by_strata_equal_the_textbook(seed):
     assert np.allclose(one[names].astype(float), plain[names].astype(float))
 
 
-def test_estimates_by_strata_hold_and_without_saying_so_they_do_not():
-    complete, observed, top, counts = rare_problem(1)
-    of, true = j.strata_of(top, counts, 3), xc.metrics.precision(complete, top, 3)[0]
-    complete[of == of.min()] = 0  # rows of rare labels are all wrong
-    true = xc.metrics.precision(complete, top, 3)[0]
-    held, values = 0, {"said": [], "not said": []}
-    for seed in range(60):
-        verdicts = said(complete, j.sample(600, 80, seed, of))
-        for name, told in (("said", of), ("not said", None)):
-            line = j.estimate(observed * 0, top, verdicts, 3, method="judged only", strata=told).iloc[0]
-            values[name].append(line["value"])
-            held += name == "said" and line["low"] <= true <= line["high"]
-    assert held >= 52
-    off = {name: abs(np.mean(each) - true) for name, each in values.items()}
-    assert off["said"] < 0.01 < off["not said"]
-
-
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_macro_averages_with_all_rows_judged(seed, complete_too):
@@ -840,25 +784,3 @@ def test_labels_that_nobody_recorded_or_predicted_lower_macro_f1():
     assert line["low"] <= 4 / 14 <= line["high"]
     line = j.by_bin(np.zeros((30, 1)), top, verdicts, 1).iloc[1]
     assert np.allclose(line[["low", "high"]].astype(float), [1.0, 1.0])
-
-
-def test_a_cheap_judge_on_the_labels_of_eurlex(real_data):
-    """Its complete label matrix, a random half of each record's labels telling the others: as on TIB, for two proxies."""
-    from benchmarks.judged import proxied
-
-    Y = read_sparse(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt").tocsr()
-    order = np.random.default_rng(0).permutation(Y.shape[0])
-    train, test = Y[order[:15_449]], Y[order[15_449:17_049]]
-    half = test.copy()
-    half.data = (np.random.default_rng(1).random(half.nnz) < 0.5).astype(half.data.dtype)
-    half.eliminate_zeros()
-    rest = (test - half).tocsr()
-    rest.eliminate_zeros()
-    count = np.maximum(np.asarray(train.sum(axis=0)).ravel(), 1)
-    scores = (half @ (sp.diags(1 / count) @ (train.T @ train))).toarray()
-    scores[half.toarray() > 0] = -1
-    top = xc.TopK.from_scores(scores, 5)
-    for agree, flatters in ((0.9, False), (0.8, True)):
-        for line in proxied("EURLex-4K", rest, top, agree, flatters, (100,), 60):
-            assert line["held, %"] >= 85  # 95 % of 60 draws, less three and a half of their errors
-            assert line["/ people alone"] == pytest.approx(line["theory"], rel=0.1)

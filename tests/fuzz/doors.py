@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import hashlib
 import importlib.util
 import io
@@ -32,15 +31,11 @@ from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
 from xcrepro.core.truth import as_truth
 from xcrepro.models import base
-from xcrepro.repro.engine import notebooks, recorded, recording
-from xcrepro.repro.inputs import download, parameters
-from xcrepro.repro.published.printed_tables import read_printed
+from xcrepro.repro.inputs import download
 from xcrepro.repro.published.results import audit_results
 from xcrepro.tools import formats, scale
-from xcrepro.tools.course import lessons
 from xcrepro.tools.formats.index import Index
 from xcrepro.tools.formats.vectorize import vectorize
-from xcrepro.tools.reports import report as reports
 
 
 @dataclass(frozen=True)
@@ -469,77 +464,6 @@ def command(arguments: list[str], ends: tuple[int, ...]) -> None:
         raise DataError("a command", said.getvalue()[:500], "what it takes")
 
 
-def notebook_folder(rng: random.Random) -> dict[str, bytes]:
-    """A notebook with parameters, or a lesson."""
-    lesson = {"nbgrader": {"grade": True, "solution": True, "points": 2, "grade_id": "a", "locked": False}}
-    slide = {"slideshow": {"slide_type": "slide"}}
-    literals = "seed = 0\nks = [1, 3]\nscale = 0.2\nfolder = None"
-    ran = {"execution_count": 1, "outputs": [{"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}]}
-    cells = [
-        ("markdown", "# Lesson 1: one", slide, {}),
-        ("code", literals, {"tags": ["parameters"], **slide}, ran),
-        ("code", ["print(1)\n", "x = 2"], {**slide, "papermill": {"status": "completed"}}, ran),
-        ("markdown", "### BEGIN SOLUTION\nan answer\n### END SOLUTION\n# why", {**slide, **lesson}, {}),
-    ]
-    made = [{"cell_type": kind, "source": text, "metadata": about, **more} for kind, text, about, more in cells]
-    return {"01_one.ipynb": json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()}
-
-
-def a_notebook_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
-    """Its bytes, or a value somewhere in it."""
-    return {name: inputs.mutated_json(rng, data, data) for name, data in files.items()}
-
-
-def notebook(path: Path) -> None:
-    """All that is looked up in one."""
-    file = path / "01_one.ipynb"
-    found = notebooks.read(file)
-    values = notebooks.parameters(file, found)
-    notebooks.code_hash(found), notebooks.failure(found), notebooks.started(found)
-    parameters.check(values)
-    lessons.read(file)
-
-
-def parameter_lines(rng: random.Random) -> bytes:
-    """``-p NAME VALUE``, a line each."""
-    values = {"dataset": "bibtex", "names": "['bibtex', 'delicious']", "models": "['PLT']", "ks": "[1, 3]",
-              "seed": "0", "scale": "0.2", "folder": "None", "A": "0.55", "split": "mean", "k": "5", "model": "PLT",
-              "predictions": "", "draws": "10", "scales": "[0.1, 0.2]"}  # fmt: skip
-    return "".join(f"{name}={values[name]}\n" for name in rng.sample(sorted(values), rng.randrange(1, 5))).encode()
-
-
-def given_parameters(path: Path) -> None:
-    """As a run takes them, before anything runs."""
-    given = {}
-    for line in path.read_bytes().decode("utf-8", "replace").split("\n"):
-        name, sign, text = line.partition("=")
-        if sign and "\0" not in line:
-            given[name] = recording.value(text)
-    parameters.check(given)
-    notebooks.check_values("a notebook", {name: None for name in given}, given)
-
-
-def report_folder(rng: random.Random) -> dict[str, bytes]:
-    """What a report leaves for the next one."""
-    about = {"format": "xcrepro report 2", "title": "mine", "input": "ab" * 8}
-    table = b"model,metric,k,value,stderr\nm,P,1,0.5,0.01\nm,nDCG,3,0.25,0.02\n"
-    return {"report.json": json.dumps(about).encode(), "csv/metrics.csv": table}
-
-
-def saved_report(path: Path) -> None:
-    """Its title and its numbers."""
-    reports.read(path)
-
-
-def record_csv(rng: random.Random) -> bytes:
-    """A recorded result."""
-    out = io.StringIO()
-    lines = [recorded.COLUMNS, *((recorded.PROVENANCE, "1", name, "x", "") for name in recorded.FIELDS)]
-    lines += [("", str(row), name, f"{rng.random():.4f}", "") for row in (1, 2) for name in ("metric", "P")]
-    csv.writer(out, lineterminator="\n").writerows(lines)
-    return out.getvalue().encode()
-
-
 def hierarchy_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """A truth and who stands above whom."""
     arrays = inputs.sparse_arrays(rng)
@@ -596,16 +520,11 @@ DOORS = (
     Door("row ids", inputs.label_names, names.read_row_ids, slow.row_ids, share=6),
     Door("dataset.toml", inputs.dataset_toml, registry.read, None, ".toml", 8, packs=False),
     Door("audit CSV", inputs.audit_csv, audit_results, None, ".csv", 4, packs=False),
-    Door("printed CSV", inputs.printed_csv, read_printed, None, ".csv", 1, packs=False),
     Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
     Door("predictions written again", any_of(*PREDICTIONS), converted, None, ".data", 3),
     Door("dataset folder", dataset_folder, load_folder, None, "", 3, packs=False, change=inputs.one_or_two_files_changed),
     Door("names in files", named_files, named, None, "", 4, packs=False, change=inputs.one_or_two_files_changed),
     Door("raw text", raw_text, vectorized, None, ".jsonl", 1),
-    Door("notebook", notebook_folder, notebook, None, "", 4, packs=False, change=a_notebook_changed),
-    Door("parameters of a run", parameter_lines, given_parameters, None, ".txt", 4, packs=False),
-    Door("report of before", report_folder, saved_report, None, "", 2, packs=False),
-    Door("recorded result", record_csv, recorded.read, None, ".csv", 4, packs=False),
     Door("calibrator", inputs.calibrator_json, calibrator, None, ".json", 8, packs=False),
     Door("npz: sparse", inputs.sparse_arrays, lambda p: plain(read.read_sparse(p)), slow.stored_matrix, ".npz", 12),
     Door("npz: TopK", inputs.top_arrays, lambda p: top_of(xc.TopK.load(p)), slow.saved_top, ".npz", 8),

@@ -326,13 +326,6 @@ def audit_csv(rng: random.Random) -> bytes:
     return ("dataset,method,metric,k,value\n" + rows + "d,m,avg labels,,2.4\n").encode()
 
 
-def printed_csv(rng: random.Random) -> bytes:
-    """Printed numbers."""
-    head = "source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n"
-    cells = [(i, k, v) for i in (1, 2) for k, v in ((1, "54.2"), (3, "204"))]
-    return (head + "".join(f"me:table1,{i},D,m{i},,P,{k},{v},{v},as printed,,\n" for i, k, v in cells)).encode()
-
-
 def calibrator_json(rng: random.Random) -> bytes:
     """A saved calibrator."""
     kind, parameters, learned = rng.choice((
@@ -640,16 +633,3 @@ def parquet(table) -> bytes:
     out = pa.BufferOutputStream()
     pa.parquet.write_table(table, out)
     return out.getvalue().to_pybytes()
-
-
-def zarr_block(arrays: dict[str, np.ndarray]) -> dict[str, bytes]:
-    """The files of a block as a Zarr group."""
-    import zarr
-
-    store: dict = {}
-    group = zarr.open_group(zarr.storage.MemoryStore(store), mode="w")
-    for name, array in arrays.items():
-        if array.ndim:
-            group.create_array(name, data=array)
-    group.attrs.update({name: array.tolist() for name, array in arrays.items() if not array.ndim})
-    return {name: data.to_bytes() for name, data in store.items()}

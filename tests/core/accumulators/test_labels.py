@@ -184,13 +184,6 @@ def scattered(n_labels=1000):
     return wide, TopK.from_ids(TOP.ids * 100, n_labels=n_labels)
 
 
-def test_a_saved_fold_lists_what_was_met():
-    few = LabelCounts(4, (1, 3)).add(Block(Y, TOP, 3)).arrays()
-    many = LabelCounts(1000, (1, 3)).add(Block(*scattered(), 3)).arrays()
-    assert (few["truth_keys"].tolist(), few["truth_counts"].tolist()) == ([0, 1, 2], [1, 1, 1])
-    assert (many["truth_keys"].tolist(), many["truth_counts"].tolist()) == ([0, 100, 200], [1, 1, 1])
-
-
 def test_a_block_of_a_large_dataset_takes_little_memory():
     """100,000 rows with 5 places and 5 labels at 3 million labels: at most 20 MB, where tables take 84."""
     n, n_labels = 100_000, 3_000_000

