@@ -471,15 +471,6 @@ def test_thresholds_at_the_edges():
     assert xc.TopK.from_scores([[-3.0, -2.0]], 2).above(0.0).ids.tolist() == [[-1, -1]]
 
 
-def test_a_threshold_cuts_a_stream_as_it_cuts_the_whole():
-    """Blocks of a few rows, some of them with all scores on one side of the threshold."""
-    scores = np.random.default_rng(4).normal(size=(40, 6)) + np.linspace(-3, 3, 40)[:, None]
-    top = xc.TopK.from_scores(scores, 4)
-    for cut in (0.5, np.linspace(-2, 2, 6)):
-        parts = [top.rows(slice(lo, lo + 3)).above(cut).ids for lo in range(0, 40, 3)]
-        assert np.concatenate(parts).tolist() == top.above(cut).ids.tolist()
-
-
 @pytest.mark.parametrize(
     ("scores", "threshold", "got"),
     [

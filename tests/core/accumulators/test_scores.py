@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -12,16 +10,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xcrepro.core import calibrate
 from xcrepro.core.accumulators.block import Block
-from xcrepro.core.accumulators.scores import ScoreCounts, ScorePool, check_scores, gap_error
-from xcrepro.core.calibrate import HistogramBinning
+from xcrepro.core.accumulators.scores import ScoreCounts, ScorePool, check_scores
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.kernels import isotonic as isotonic_kernel
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
 
-METHODS = ["isotonic", "platt", "beta", "histogram", HistogramBinning(4, "mass")]
 
 # ---------------------------------------------------------------------------------------------- scores
 
@@ -148,35 +142,6 @@ def test_negative_zero_is_zero():
 
 
 # ---------------------------------------------------------------------------------------------- calibrators from counts
-
-
-@settings(max_examples=60, deadline=None)
-@given(cases(smallest=2), st.randoms(use_true_random=False))
-def test_isotonic_merges_over_adjacent_score_ranges(case, random):
-    """Pool-adjacent-violators over the pools of two adjacent ranges is that over all, to the last bit: pooled twice, because a
-    pooled block is but one observation."""
-    pool = filled(*case)
-    scores, n, hits = pool.runs()
-    cut = random.randint(0, scores.size)
-    parts = [isotonic_kernel.pool(scores[s], n[s], hits[s]) for s in (slice(cut), slice(cut, None)) if n[s].size]
-    first, last, block_hits, sizes = (np.concatenate(each) for each in zip(*parts, strict=True))
-    again = isotonic_kernel.pool(np.arange(sizes.size, dtype=float), sizes, block_hits)
-    merged = first[again[0].astype(int)], last[again[1].astype(int)], *again[2:]
-    for got, want in zip(merged, isotonic_kernel.pool(scores, n, hits), strict=True):
-        assert got.tobytes() == want.tobytes()
-
-
-@pytest.mark.parametrize("method", METHODS, ids=str)
-def test_calibrators_learn_from_a_pool_what_they_learn_from_pairs(method):
-    rng = np.random.default_rng(4)
-    scores = (rng.random(5_000) ** 2).astype(np.float32).round(3)
-    hits = rng.random(scores.size) < np.sqrt(scores)
-    order = rng.permutation(scores.size)
-    by_pairs, by_counts = (copy.deepcopy(calibrate.method_of(method)) for _ in range(2))
-    by_pairs.fit(scores[order], hits[order])
-    by_counts.fit_counts(*filled(scores, hits).runs())
-    for name in by_pairs._learned:
-        assert np.asarray(getattr(by_pairs, name)).tobytes() == np.asarray(getattr(by_counts, name)).tobytes()
 
 
 # ---------------------------------------------------------------------------------------------- the fold
@@ -313,12 +278,3 @@ def test_arrays_that_cannot_be_are_refused():
         arrays = fold.arrays() | change
         with pytest.raises(ValueError, match="sizes"):
             ScoreCounts([1, 2]).restore({name: array for name, array in arrays.items() if array is not None})
-
-
-def test_gap_error_by_hand():
-    n, hits, score = np.array([4.0, 0.0, 1.0]), np.array([1.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.5])
-    # Gaps 0.25 and -0.5, weights 0.8 and 0.2
-    assert gap_error(n, hits, score) == pytest.approx(0.3)
-    assert gap_error(n, hits, score, "l2") == pytest.approx(math.sqrt(0.8 * 0.0625 + 0.2 * 0.25))
-    assert gap_error(n, hits, score, "max") == 0.5
-    assert gap_error(n, hits, score, "max", "over") == 0.25

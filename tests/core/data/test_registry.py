@@ -169,14 +169,6 @@ def test_eurlex_counts_meet_the_published_averages():
     assert low <= counts.sum() / 19_348 <= high
 
 
-def test_bibtex_counts_meet_the_published_averages():
-    counts = registry.label_counts("bibtex")
-    assert list(counts.columns) == ["train", "test"]
-    assert counts.shape == (159, 2)
-    assert round(counts.to_numpy().sum() / 159, 2) == 111.71
-    assert round(counts.to_numpy().sum() / (4880 + 2515), 2) == 2.40
-
-
 def test_committed_counts_are_those_of_the_data(real_data):
     Y = read_sparse(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt")
     assert Y.shape == (19_314, 3993)

@@ -322,46 +322,6 @@ def test_scikit_learn_agrees(large):
     np.testing.assert_allclose(table.accuracy.dropna(), true, rtol=1e-12)
 
 
-def test_numpys_histogram_agrees(large):
-    scores = large[0].astype(np.float64)
-    counts = cal.reliability(scores, large[1])["count"]
-    edges = np.array([i / 10 for i in range(11)])
-    assert counts.tolist() == np.histogram(scores, edges)[0].tolist()
-
-
-def test_adaptive_is_not_average():
-    """netcal's ACE gives each equal-width bin weight 1: (0.05 + 0.6) / 2 = 0.325. ECE: 0.75 * 0.05 + 0.25 * 0.6 = 0.1875.
-    Two equal-mass bins, in order of score 0.4 0.95 | 0.95 0.95: (|0.675 - 1| + |0.95 - 1|) / 2 = 0.1875 too."""
-    scores, hits = [0.95, 0.95, 0.95, 0.4], [True] * 4
-    close(cal.ece(scores, hits), 0.1875)
-    close(cal.ace(scores, hits, bins=2), 0.1875)
-
-
-def test_two_columns_are_no_special_case():
-    """uncertainty-calibration takes (n, 2) for the two classes' probabilities; here they are the two places of a row."""
-    scores, hits = np.array([[0.9, 0.2], [0.7, 0.6]]), np.array([[True, False], [False, True]])
-    assert cal.ece(scores, hits) == cal.ece(scores.ravel(), hits.ravel())
-    close(cal.ece(scores, hits), (0.1 + 0.2 + 0.7 + 0.4) / 4)
-
-
-def test_debiasing_by_hand():
-    """One bin, 5 pairs of 0.5, 4 hits: (0.3)^2 - 0.8 * 0.2 / 4 = 0.09 - 0.04 = 0.05."""
-    close(cal.ece([0.5] * 5, [True] * 4 + [False], norm="l2", debias=True), math.sqrt(0.05))
-    assert cal.ece([0.5] * 4, [True, False] * 2, norm="l2", debias=True) == 0.0  # a negative rest
-    close(cal.ece([0.5], [True], norm="l2", debias=True), 0.5)  # one pair: nothing to subtract
-
-
-def test_debiasing_removes_most_of_the_noise():
-    rng = np.random.default_rng(2)
-    plain, debiased = [], []
-    for _ in range(200):
-        scores = rng.random(500)
-        hits = rng.random(500) < scores
-        plain.append(cal.ece(scores, hits, norm="l2") ** 2)
-        debiased.append(cal.ece(scores, hits, norm="l2", debias=True) ** 2)
-    assert np.mean(debiased) < 0.7 * np.mean(plain)
-
-
 def test_a_loss_is_capped_on_purpose():
     assert cal.nll([0.0], [True]) == 100.0
     assert cal.nll([1.0], [False], cap=np.inf) == np.inf
