@@ -479,12 +479,8 @@ ETA = np.array([[0.5, 0.25], [0.5, 0.25]])
         (lambda: decide.weighted(ETA, 1, [1, 2, 3]), "weights must hold one value for each of the 2 labels"),
         (lambda: decide.weighted(ETA, 1, [1, -2]), r"weights must be .*; got -2.0 for label 1"),
         (lambda: decide.bounded_random(ETA, 1, 0), "b must be a whole number"),
-        (lambda: decide.for_precision(ETA, 1, 50), "floor must be a finite number, above 0 and at most 1"),
         (lambda: decide.for_precision(ETA, 1, 0.6), "no beta has P@1 above 0.500000"),
-        (lambda: decide.for_precision(ETA, 1, 0.4, tolerance=0), "tolerance must be"),
-        (lambda: decide.for_precision(ETA, 1, 0.4, np.eye(3)), "2 rows|3 rows"),
         (lambda: decide.marginals(ETA, ETA), "top must be a TopK"),
-        (lambda: decide.marginals(ETA, xc.TopK.from_ids([[0], [0]], n_labels=3)), "2 rows and 2 labels"),
         (lambda: decide.expected_coverage(ETA, decide.top_k(ETA, 1), 2), "1 places"),
     ],
 )

@@ -20,7 +20,7 @@ from tests import naive
 from tests.refused import refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.judged import strata
+from xcrepro.core.judged import sampling
 
 j = xc.judged
 METRICS = ("P", "R", "nDCG", "nDCG (ideal k)", "AP", "abandonment", "coverage")
@@ -498,7 +498,7 @@ def test_a_proxy_is_a_second_predictor_of_least_squares(seed, n, levels):
         cuts = [(observed > 0) | (proxy >= (2 * level + 1) / (2 * levels)) for level in range(levels)]
         F = np.array([[value(observed, row), np.mean([value(cut, row) for cut in cuts])] for row in range(60)])
         y = np.array([value(complete, row) for row in rows])
-        F = F if n - 1 >= strata.ENOUGH else F[:, 1:]  # of few rows the proxy alone
+        F = F if n - 1 >= sampling.ENOUGH else F[:, 1:]  # of few rows the proxy alone
         design, p = np.column_stack([np.ones(n), F[rows]]), F.shape[1]
         if np.linalg.matrix_rank(design - design.mean(axis=0), 1e-7) < p or (abs(y - F[rows, -1]) <= 1e-12).all():
             continue
@@ -534,8 +534,8 @@ def test_intervals_of_unequal_strata_hold(shares, n, wrong):
     F = np.column_stack([seen.mean(axis=1), said_right.mean(axis=1)])[:, : 1 if wrong is None else 2]
     held = 0
     for _ in range(300):
-        rows = strata.in_turn(rng.permutation(1500), of)[:n]
-        _, _, low, high, _ = strata.regressed(F.mean(axis=0), F[rows], y[rows], sizes, of[rows])
+        rows = sampling.in_turn(rng.permutation(1500), of)[:n]
+        _, _, low, high, _ = sampling.regressed(F.mean(axis=0), F[rows], y[rows], sizes, of[rows])
         held += low <= y.mean() <= high
     assert held >= 0.92 * 300, held / 300
 

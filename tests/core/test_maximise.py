@@ -51,12 +51,6 @@ def every_choice(row, k):
     return itertools.combinations(sorted(row), min(k, len(row)))
 
 
-def drawn(seed, n=3, n_labels=4):
-    """Rows of all labels, probabilities without ties, of a tail by chance."""
-    rng = np.random.default_rng(seed)
-    return rng.random((n, n_labels)) ** rng.integers(1, 4)
-
-
 @settings(max_examples=100, deadline=None)
 @given(cases(), st.sampled_from(MIXES), st.randoms())
 def test_the_utility_is_that_of_the_definitions(case, mix, random):
@@ -144,24 +138,6 @@ def test_no_row_can_do_better_alone_and_the_top_k_is_never_better(case, mix, see
             changed = [*chosen[:i], list(other), *chosen[i + 1 :]]
             assert float(naive_utility(rows, changed, n_labels, k, mix)) <= reached + 1e-12
     assert reached >= decide.expected_utility(eta, decide.top_k(eta, k), mix)[0] - 1e-12
-
-
-@pytest.mark.parametrize("mix", MIXES)
-def test_near_the_optimum_of_all_choices(mix):
-    """30 instances of 3 rows, 4 labels and 2 places, each with 216 choices: the ratio to the best of them."""
-    ratios = []
-    for seed in range(30):
-        dense = drawn(seed)
-        rows = [dict(enumerate(row)) for row in dense.tolist()]
-        found = decide.expected_utility(dense, decide.maximise(dense, 2, mix), mix)[0]
-        best = max(
-            float(naive_utility(rows, choice, 4, 2, mix))
-            for choice in itertools.product(itertools.combinations(range(4), 2), repeat=3)
-        )
-        ratios.append(found / best)
-    assert max(ratios) <= 1 + 1e-12
-    assert min(ratios) > (0.999 if mix == "P" else 0.8)
-    assert np.mean(ratios) > 0.98
 
 
 @pytest.fixture(scope="module")
@@ -336,12 +312,9 @@ ETA = np.array([[0.5, 0.25], [0.5, 0.25]])
         (lambda: decide.maximise(ETA, 1, "0.5 P + 0.4 macro-F1"), "weights that add up to 1; got .* adds up to 0.9"),
         (lambda: decide.maximise(ETA, 1, "1.5 P"), "weights from 0 to 1"),
         (lambda: decide.maximise(ETA, 1, "half P + 0.5 macro-F1"), "weights from 0 to 1 .*; got 'half P'"),
-        (lambda: decide.maximise(ETA, 1, "P", passes=0), "passes must be a whole number"),
         (lambda: decide.maximise(ETA, 1, "P", tolerance=-1), "tolerance must be"),
         (lambda: decide.expected_utility(ETA, decide.top_k(ETA, 1), "P", 2), "1 places"),
         (lambda: decide.randomised(ETA, 1, "0.5 P + 0.5 coverage"), "metric must be without coverage"),
-        (lambda: decide.randomised(ETA, 1, "P", np.eye(3)), "2 rows|3 rows"),
-        (lambda: decide.randomised(ETA, 1, "P", iterations=-1), "iterations must be a whole number"),
         (lambda: decide.randomised(ETA, 1, "P").predict(ETA[:, :1]), "must have the 2 labels of the rule; got 1"),
     ],
 )

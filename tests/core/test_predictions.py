@@ -226,12 +226,9 @@ def test_ids_alone_keep_their_order_and_those_with_scores_are_ranked():
     ("ids", "scores", "argument", "got"),
     [
         ([[0, 6]], None, "ids", "6 at row 0, place 1"),
-        ([[0, -2]], None, "ids", "-2 at row 0, place 1"),
         ([[-1, 0]], None, "ids", "[-1, 0] in row 0"),
         ([[1, 2], [3, 3]], None, "ids", "[3, 3] in row 1"),
-        ([0, 1], None, "ids", "shape (2,), dtype int64"),
         ([[0.0, 1.0]], None, "ids", "shape (1, 2), dtype float64"),
-        ([[0, 1]], [[0.5]], "scores", "shape (1, 1), dtype float64"),
         ([[0, 1]], [[0.5, np.nan]], "scores", "NaN at row 0, label 1"),
     ],
 )
@@ -380,23 +377,12 @@ INTERCHANGE = {"scores": [[0.9, 0.1]], "prediction_ids": [[1, 0]], "true_positiv
         (SAVED, {"n_labels": np.int64(2**62)}, "n_labels 4611686018427387904"),
         (SAVED, {"n_labels": np.array([3, 3])}, "n_labels [3, 3]"),
         (SAVED, {"n_labels": np.float64(3)}, "n_labels 3.0"),
-        (SAVED, {"n_labels": np.int64(2)}, "ids: 2 at row 1, place 0"),
         (SAVED, {"ids": np.array([[1.0, 0.0], [2.0, -1.0]])}, "ids: shape (2, 2), dtype float64"),
-        (SAVED, {"ids": np.array([[1, 1], [2, -1]])}, "ids: [1, 1] in row 0"),
         (SAVED, {"ids": np.array([[1, 0], [-1, 2]])}, "ids: [-1, 2] in row 1"),
-        (SAVED, {"ids": np.array([1, 0])}, "ids: shape (2,), dtype int64"),
         (SAVED, {"scores": np.array([[0.9, np.nan], [0.2, -np.inf]])}, "NaN as score at row 0, place 1"),
-        (SAVED, {"ids": [[0]], "scores": np.array([[np.nan]])}, "NaN as score at row 0, place 0"),
         (SAVED, {"ids": [[1, 0]], "scores": [[0.1, 0.9]]}, "score 0.9 at row 0, place 1, above the one before it"),
-        (SAVED, {"scores": np.array([[b"9", b"5"], [b"2", b"1"]])}, "scores of shape (2, 2) and dtype |S1"),
         (SAVED, {"scores": np.array([[0.9, 0.5], [0.2, 0.1]])}, "score 0.1 for label -1 at row 1, place 1"),
-        (SAVED, {"scores": np.array([[0.9, -np.inf], [0.2, -np.inf]])}, "score -inf for label 0 at row 0, place 1"),
-        (SAVED, {"scores": np.array([[0.9], [0.2]])}, "scores of shape (2, 1) and dtype float64"),
         (INTERCHANGE, {"prediction_ids": np.array([[2**40, 0]])}, "label 1099511627776"),
-        (INTERCHANGE, {"prediction_ids": np.array([[-5, 0]])}, "ids: -5 at row 0, place 0"),
-        (INTERCHANGE, {"prediction_ids": np.array([["a", "b"]])}, "prediction_ids of dtype <U1"),
-        (INTERCHANGE, {"labels": np.array([[0, 2**62]])}, "label 4611686018427387904"),
-        (INTERCHANGE, {"labels": np.array([[0.0, 1.0]])}, "labels of dtype float64"),
         (INTERCHANGE, {"scores": np.array([[np.nan, 0.1]])}, "scores: NaN at row 0, label 1"),
     ],
 )
@@ -474,13 +460,11 @@ def test_thresholds_at_the_edges():
 @pytest.mark.parametrize(
     ("scores", "threshold", "got"),
     [
-        ([[0.9, 0.2]], np.nan, "NaN for label 0"),
         ([[0.9, 0.2]], [0.1, np.nan, 0.2], "NaN for label 1"),
         ([[0.9, 0.2]], [0.1, 0.2], "an array of shape (2,)"),
         ([[0.9, 0.2]], "0.5", "'0.5'"),
         ([[0.9, 0.2]], None, "None"),
         ([[1.0, 0.0]], 1.5, "1.5"),
-        ([[0.9, 0.2]], 50, "50"),
     ],
 )
 def test_thresholds_that_mean_nothing_are_refused(scores, threshold, got):

@@ -21,11 +21,10 @@ from scipy import sparse
 
 import xcrepro as xc
 from tests.fuzz import inputs, slow
-from xcrepro.__main__ import main
 from xcrepro.core import calibrate, propensity
 from xcrepro.core.data import names, parsing, read, registry, splits, stream
 from xcrepro.core.data.sources import npz_arrays
-from xcrepro.core.errors import ArgumentError, DataError, XCError
+from xcrepro.core.errors import DataError, XCError
 from xcrepro.core.metrics import serialization as states
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
@@ -386,22 +385,6 @@ def load_folder(path: Path) -> None:
         looked_at("dataset", (part.X, part.Y))
 
 
-def named_files(rng: random.Random) -> dict[str, bytes]:
-    """Names of labels and of rows, and predictions in these names."""
-    names = ["cat", "dog", "Straße", "12", "a b"]
-    rows = "".join(f"r{row},{rng.choice(names)},{rng.random():.3f}\n" for row in range(2))
-    forms = ("\n".join(names), "".join(f"<http://x/{i}>\t{name}\n" for i, name in enumerate(names)), json.dumps(names))
-    files = {"labels.txt": rng.choice(forms).encode(), "pred.csv": b"row,label,score\n" + rows.encode()}
-    return {**files, "rows.txt": b"r0\nr1\n"} if rng.randrange(2) else files
-
-
-def named(path: Path) -> None:
-    """As the commands take them."""
-    ids = names.read_row_ids(path / "rows.txt") if (path / "rows.txt").is_file() else None
-    index = Index(label_names=names.read_label_names(path / "labels.txt"), row_ids=ids, learn_rows=ids is None)
-    top_of(formats.read_predictions(path / "pred.csv", "csv", index=index))
-
-
 def raw_text(rng: random.Random) -> bytes:
     """Texts with labels, an object a line."""
     words = ("cat", "dog", "tree", "the", "Straße", "42", "a")
@@ -424,44 +407,6 @@ def vectorized(path: Path) -> None:
             raise AssertionError("a folder is left") from None
         raise
     load_folder(home)
-
-
-def converted(path: Path) -> None:
-    """Whatever holds predictions, written in each format that is text, says the same when it is read again."""
-    top = formats.read_predictions(path, n_labels=12)
-    for name, suffix in (("jsonl", ".jsonl"), ("lists", ".json"), ("pairs", ".pred"), ("csv", ".csv"), ("xc", ".txt")):
-        place = path.parent / f"again{suffix}"
-        try:
-            formats.write_predictions(place, top, name)
-        except ArgumentError:
-            continue  # what the format has no room for: infinity, a row without predictions
-        found = formats.read_predictions(place, name, top.k, n_labels=top.n_labels, n_rows=len(top))
-        k = min(found.k, top.k)
-        (width, ids, scores), (other, found_ids, found_scores) = top_of(top.head(k)), top_of(found.head(k))
-        if (width, ids, scores) != (other, found_ids, found_scores) or (top.ids[:, k:] >= 0).any():
-            raise AssertionError(f"{name} gives {top_of(found)} for {top_of(top)}")
-
-
-def command_files(rng: random.Random) -> dict[str, bytes]:
-    """A truth and predictions for it, in any forms."""
-    truth = any_of(inputs.label_matrix, inputs.trec_qrels, inputs.jsonl_labels, inputs.xc)(rng)
-    return {"truth.data": truth, "pred.data": any_of(*PREDICTIONS)(rng)}
-
-
-def evaluated(path: Path) -> None:
-    """``xcrepro evaluate``: 0, or 2 with a word on what is wrong."""
-    command(["evaluate", str(path / "truth.data"), str(path / "pred.data"), "--n-labels", "12"], (0, 2))
-
-
-def command(arguments: list[str], ends: tuple[int, ...]) -> None:
-    """A command by its name, its output kept from the screen; DataError where it refuses."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        status = main(arguments)
-    if status not in ends:
-        raise AssertionError(f"status {status}: {said.getvalue()}")
-    if status == 2:
-        raise DataError("a command", said.getvalue()[:500], "what it takes")
 
 
 def hierarchy_arrays(rng: random.Random) -> dict[str, np.ndarray]:
@@ -520,10 +465,7 @@ DOORS = (
     Door("row ids", inputs.label_names, names.read_row_ids, slow.row_ids, share=6),
     Door("dataset.toml", inputs.dataset_toml, registry.read, None, ".toml", 8, packs=False),
     Door("audit CSV", inputs.audit_csv, audit_results, None, ".csv", 4, packs=False),
-    Door("evaluate, the command", command_files, evaluated, None, "", 1, packs=False),
-    Door("predictions written again", any_of(*PREDICTIONS), converted, None, ".data", 3),
     Door("dataset folder", dataset_folder, load_folder, None, "", 3, packs=False, change=inputs.one_or_two_files_changed),
-    Door("names in files", named_files, named, None, "", 4, packs=False, change=inputs.one_or_two_files_changed),
     Door("raw text", raw_text, vectorized, None, ".jsonl", 1),
     Door("calibrator", inputs.calibrator_json, calibrator, None, ".json", 8, packs=False),
     Door("npz: sparse", inputs.sparse_arrays, lambda p: plain(read.read_sparse(p)), slow.stored_matrix, ".npz", 12),

@@ -247,23 +247,6 @@ def test_no_rows_and_no_hits():
     assert (miss.labels.size, miss.n_true_labels, miss.n_rows) == (0, 2, 1)
 
 
-@pytest.mark.usefixtures("limits")
-def test_many_small_blocks_are_sorted_in_now_and_then():
-    """No more waits than stands sorted, or than may wait."""
-    rng = np.random.default_rng(1)
-    n, n_labels = 700, 50_000
-    labels = np.sort(rng.permuted(np.arange(20) * 2500 + rng.integers(2500, size=(n, 20)), axis=1)[:, :3], axis=1)
-    truth = sp.csr_matrix((np.ones(3 * n), labels.ravel(), np.arange(0, 3 * n + 1, 3)), shape=(n, n_labels))
-    top = TopK.from_ids(labels[:, ::-1], n_labels=n_labels)
-    whole, streamed = LabelCounts(n_labels, (1, 3)).add(Block(truth, top, 3)), LabelCounts(n_labels, (1, 3))
-    for i in range(n):
-        streamed.add(Block(truth[i : i + 1], top.rows(slice(i, i + 1)), 3))
-        for events in (streamed._truth, streamed._places):
-            waiting = sum(keys.size for keys, _ in events._waiting)
-            assert waiting <= max(fold._PENDING, events._rising[0].size) + 3
-    assert same_bytes(whole, streamed)
-
-
 def test_the_callers_arrays_are_neither_kept_nor_changed():
     own = Y.copy()
     counts, want = LabelCounts(4, (1, 3)).add(Block(own, TOP, 3)), LabelCounts(4, (1, 3)).add(Block(Y, TOP, 3))

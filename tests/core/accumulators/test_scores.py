@@ -16,7 +16,6 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
 
-
 # ---------------------------------------------------------------------------------------------- scores
 
 # 0, 1, their neighbours, subnormal and tiny numbers, the edges of cells and of the fine part near 1, and anywhere

@@ -65,22 +65,6 @@ def records(real_data) -> tuple[Path, Path]:
     return folder / "records.jsonl.gz", folder / "subjects.tsv"
 
 
-def test_counts_of_records_by_hand(records, home, raw, ds):
-    """Five records, letter by letter; nothing of the builder."""
-    counts, Y = raw
-    words = {word: i for i, word in enumerate(ds.words)}
-    with gzip.open(records[0], "rt", encoding="utf-8") as file:
-        lines = [line for line, _ in zip(file, range(9000), strict=False)]
-    for row in (0, 1, 33, 571, 8999):
-        record = json.loads(lines[row])
-        text = "".join(
-            c if c.isalpha() and ord(c) < 256 else " " for c in f"{record['title']} {record['abstract']}".lower()
-        )
-        expected = Counter(word for word in text.split() if len(word) > 1 and word in words)
-        assert {ds.words[i]: n for i, n in zip(counts[row].indices, counts[row].data, strict=True)} == expected
-        assert {ds.label_codes[label] for label in Y[row].indices} == set(record["subjects"])
-
-
 def test_it_is_small(home, root):
     sizes = {path.name: path.stat().st_size for path in home.iterdir()}
     assert sum(sizes.values()) < 3e6
@@ -242,15 +226,6 @@ def test_a_damaged_file_is_named_with_its_digest(home, tmp_path, monkeypatch, na
     path.unlink()
     with pytest.raises(DataMissing, match=rf"{name}\.gz"):
         xc.load("tib")
-
-
-def test_headings_of_one_name_get_their_numbers(tmp_path):
-    names, lines = tmp_path / "names.tsv", tmp_path / "records.jsonl"
-    names.write_text("gnd\tname\n1\tcats\n2\tdogs\n3\tcats\n4114528-8\tXenondifluoride ion\n")
-    lines.write_text('{"title": "a purring cat", "abstract": "", "subjects": ["3", "4114528-8"]}\n')
-    with gzip.open(open_data.build("tib", lines, names, out=tmp_path / "out") / "label_names.txt.gz", "rt") as stream:
-        shown = stream.read().splitlines()
-    assert shown == ["<1>\tcats (1)", "<2>\tdogs", "<3>\tcats (3)", "<4114528-8>\t4114528-8"]
 
 
 def test_what_is_built_from_other_files_is_refused_by_line(tmp_path):
@@ -446,32 +421,6 @@ def test_a_work_is_on_one_side(works, root):
     assert len({name for _, name, _ in works.values()} - {None, ""}) == 363
 
 
-def test_books_of_one_work_by_hand():
-    groups = [
-        [
-            ("The Weird Wentworths, Vol. 1", "A"),
-            ("Weird Wentworths; volume II", "A"),
-            ("The Weird Wentworths: Index", "A"),
-        ],
-        [("Weird Cats", "A")],
-        [("The Weird Wentworths", "Z")],
-        [("The Mirror of Arts. No. 3, May 6, 1828", "Various"), ("The mirror of arts, supplementary number", "")],
-        [("The James Bible, Book 6: Joshua", ""), ("The James Bible, Book 31: Obadiah", "Anonymous")],
-        [("Old: A Tale", "")],
-        [("Old: A Play", "")],
-        [("History of Cats, 1584-86 — Complete", "B"), ("History of Cats, 1609", "B"), ("The history of cats", "B")],
-        [("Roe's War. Vol. I: From youth", "C"), ("Roe’s War. Vol. II: Peace", "C"), ("Roe's War", "C")],
-        [("Peace, part 2", "C"), ("Peace, part 3", "C")],
-        [("May; vol. I", "D"), ("May; vol. II", "D")],
-        [("1912", "D")],
-        [("1913", "D")],
-    ]
-    books = [book for group in groups for book in group]
-    units = open_data._works(books, [""] * len(books)).tolist()
-    assert units == [at for at, group in enumerate(groups) for _ in group]
-    assert open_data._works([("one tale", "A"), ("a play", "B"), ("a play", "")], ["s", "s", ""]).tolist() == [0, 0, 1]
-
-
 def test_the_readme_counts_the_near_duplicates(root):
     ds = xc.load("gutenberg")
     pairs = [[*zip(part.texts["title"], part.texts["author"], strict=True)] for part in (ds.test, ds.train)]
@@ -501,16 +450,6 @@ def test_the_tutorials_split(source):
     assert ds.train.numbers.tolist() == numbers[:12_404]
     assert ds.test.numbers.tolist() == numbers[12_404:]
     assert ds.validation is None
-
-
-@pytest.mark.parametrize(("name", "columns"), [("gutenberg", 11), ("cooking", 11)])
-def test_letters_of_texts(root, name, columns):
-    found = letters(root / "data" / name)
-    assert found.shape[1] == columns
-    random = found[:, :10] if name == "gutenberg" else found[:, 1:]
-    for letter, share in zip("rvt", (0.75, 0.05, 0.2), strict=True):
-        assert abs((random == letter).mean() - share) < 0.01
-    assert (random != "-").all()
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -561,24 +500,6 @@ def test_the_numbers_of_the_readme_of_texts(root, name):
 def test_what_a_dataset_does_not_have_is_refused(name, argument, value):
     with refused(argument):
         xc.load(name, **{argument: value})
-
-
-def test_sources_of_texts_are_refused_by_line(tmp_path):
-    file, numbers = tmp_path / "questions.txt", tmp_path / "numbers"
-    file.write_text("__label__a __label__b How much salt?\nHow much pepper?\n")
-    numbers.write_text("1\n2\n")
-    with damaged(file, line=2):
-        open_data.build("cooking", file, numbers, out=tmp_path / "out")
-    file.write_text("__label__a How much salt?\n")
-    with damaged(numbers):
-        open_data.build("cooking", file, numbers, out=tmp_path / "out")
-    books = tmp_path / "books.jsonl"
-    books.write_text(
-        '{"id": 1, "title": "a", "author": null, "headings": ["b"]}\n{"id": 2, "title": "a", "headings": 3}\n'
-    )
-    with damaged(books, line=2):
-        open_data.build("gutenberg", books, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -86,12 +86,8 @@ def test_the_page_is_a_filter():
     [
         ("EUR-Lex", "eurlex-4k"),
         ("eurlex_4k", "eurlex-4k"),
-        ("EURLex-4.3K", "eurlex-4.3k"),
         ("Wiki-500K", "wikipedialarge-500k"),
-        ("LF-Wikipedia-500K", "lf-wikipedia-500k"),
         ("Delicious-200K", "deliciouslarge-200k"),
-        ("Delicious", "delicious"),
-        ("wiki10", "wiki10-31k"),
         ("RCV1-X", "rcv1-2k"),
     ],
 )

@@ -64,12 +64,6 @@ def test_the_first_normal_numbers_do_not_depend_on_how_many_follow():
     assert arithmetic.normals(3, 5, 0).shape == (0,)
 
 
-def test_streams_and_seeds_are_independent():
-    one = arithmetic.normals(0, 0, 50_000)
-    for other in (arithmetic.normals(0, 1, 50_000), arithmetic.normals(1, 0, 50_000)):
-        assert abs((one * other).mean()) < 4 / math.sqrt(one.size)
-
-
 @pytest.mark.parametrize("mean", [0.05, 1.0, 30.0, 499.9, 500.1, 2000.0])
 def test_poisson_numbers_have_their_law(mean):
     found = arithmetic.poissons(0, np.full(20_000, mean))

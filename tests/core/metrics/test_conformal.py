@@ -153,7 +153,6 @@ def test_it_is_kept_where_places_are_short(n, level, returned):
 
 
 REFUSED = {
-    "level of 0": (lambda Y, top: m.conformal_threshold(Y, top, 0.0), refused("level", 0.0)),
     "level of 1": (lambda Y, top: m.conformal_threshold(Y, top, 1), refused("level", 1)),
     "of": (lambda Y, top: m.conformal_threshold(Y, top, 0.5, of="recall"), refused("of", "'recall'")),
     "counts of wrong": (
@@ -165,7 +164,6 @@ REFUSED = {
         lambda Y, top: m.conformal_threshold(Y[:3], top.rows([0, 1, 2]), 0.1, of="wrong"),
         refused("level"),
     ),
-    "no rows": (lambda Y, top: m.conformal_threshold(Y[:0], top.rows([]), 0.5), refused("Y")),
 }
 
 

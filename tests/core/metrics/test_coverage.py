@@ -184,11 +184,9 @@ def test_diversity_by_features_is_by_their_cosine():
         (lambda: m.unique_labels(m.confusion(TRUTH, TOP, 1).hit_labels, ks=1), "the truth itself"),
         (lambda: m.reachable(-TRUTH, 1), "Y must hold positive"),
         (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=1.1), "alpha"),
-        (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=0), "sample_size"),
         (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=3, replace=False), "must not exceed the 2 rows"),
         (lambda: m.diversity(TRUTH, TOP, 1), "similarity must be given, or label_features"),
         (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.eye(4), label_features=np.eye(4)), "not both"),
-        (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.eye(3)), "4 rows and 4 columns"),
         (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.full((4, 4), np.nan)), "finite"),
     ],
 )

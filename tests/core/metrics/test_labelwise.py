@@ -87,17 +87,6 @@ def test_blocks_stream_and_counts_add_up_to_the_same_bits(case, size):
 
 TRUTH = np.array([[1, 0, 1, 0], [0, 1, 0, 0]], np.float32)
 TOP = xc.TopK.from_ids([[0, 1, 2], [3, 1, 0]], n_labels=4)
-ALL = (m.macro_precision, m.macro_recall, m.macro_f1, m.macro_f_beta)
-
-
-def test_a_perfect_prediction_has_exactly_1():
-    """napkinXC fails on it; xCOLUMNs 0.0.2 reports less than 1."""
-    Y = sp.identity(3000, format="csr", dtype=np.float32)
-    top = xc.TopK.from_scores(Y, 1)
-    for metric in ALL:
-        assert metric(Y, top, 1).tolist() == [1.0]
-    one = np.ones((1, 1))
-    assert m.macro_f1(one, xc.TopK.from_scores(one, 1), 1).tolist() == [1.0]
 
 
 def test_counts_pick_ks_and_refuse_others():
@@ -181,9 +170,7 @@ def test_a_label_that_does_not_exist_is_refused_not_written_to():
         (lambda: m.macro_f1(TRUTH, TOP, 1, over="seen"), "over must be one of 'all', 'test'; got 'seen'"),
         (lambda: m.macro_f_beta(TRUTH, TOP, 1, beta=0), "beta"),
         (lambda: m.macro_f1(TRUTH), "top must be given"),
-        (lambda: m.macro_f1([], ks=1), "at least one row"),
         (lambda: m.macro_f1([(TRUTH, TOP), (TRUTH[:, :3], xc.TopK.from_ids([[0]] * 2, n_labels=3))], ks=1), "4 labels"),
-        (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1, 2]), "label_counts"),
         (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1, 2, 0.5, 0]), "label_counts"),
         (lambda: m.binned_macro_f1(TRUTH, TOP, 1, label_counts=[1] * 4, edges=(10, 1)), "edges"),
     ],
