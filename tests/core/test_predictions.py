@@ -91,12 +91,6 @@ def test_what_is_stored_is_predicted_and_what_is_not_is_absent():
     assert xc.TopK.from_scores(scores, 3).ids.tolist() == [[2, -1, -1]]
 
 
-def test_int64_offsets():
-    scores = sp.csr_matrix(np.array([[0.1, 0.7, 0.3]]))
-    scores.indptr, scores.indices = scores.indptr.astype(np.int64), scores.indices.astype(np.int64)
-    assert xc.TopK.from_scores(scores, 2).ids.tolist() == [[1, 2]]
-
-
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
 def test_k_must_be_a_whole_number(k):
     with refused("k", repr(k)):

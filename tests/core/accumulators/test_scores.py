@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,7 +12,6 @@ from xcrepro.core.accumulators.block import Block
 from xcrepro.core.accumulators.scores import ScoreCounts, ScorePool, check_scores
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.predictions import TopK
-from xcrepro.core.truth import as_truth
 
 # ---------------------------------------------------------------------------------------------- scores
 
@@ -159,41 +156,6 @@ def sample(n=120, k=5, seed=0, decimals=2, absent=0.0, n_labels=30):
     return Y, TopK(ids, scores, n_labels)
 
 
-def blocks(Y, top, cuts, k, order=None):
-    edges = [0, *cuts, len(top)]
-    made = [Block(Y[lo:hi], top.rows(slice(lo, hi)), k, lo) for lo, hi in itertools.pairwise(edges)]
-    return made if order is None else [made[i] for i in order]
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 1_000), st.data())
-def test_the_fold_is_the_same_for_any_cutting_order_and_tree(seed, data):
-    n = 23
-    Y, top = sample(n, 4, seed, absent=0.1)
-    ks = np.array([1, 2, 4])
-    whole = ScoreCounts(ks)
-    whole.add(Block(Y, top, 4, 0))
-    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=5)))
-    parts = []
-    for block in data.draw(st.permutations(blocks(Y, top, cuts, 4))):
-        part = ScoreCounts(ks)
-        part.add(block)
-        parts.append(part)
-    while len(parts) > 1:
-        a = parts.pop(data.draw(st.integers(0, len(parts) - 1)))
-        parts[data.draw(st.integers(0, len(parts) - 1))].merge(a)
-    assert contents(parts[0]) == contents(whole)
-    again = ScoreCounts(ks)
-    again.restore(whole.arrays())
-    assert contents(again) == contents(whole)
-    # Against the pairs, counted one by one
-    found = as_truth(Y).hits(top.ids)
-    for k in ks:
-        present = top.ids[:, :k] >= 0
-        pool = ScorePool().add(top.scores[:, :k][present], found[:, :k][present])
-        assert contents(again.pool(k)) == contents(pool)
-
-
 # ---------------------------------------------------------------------------------------------- wrong input
 
 ONE = ScorePool().add([0.5], [True])
@@ -255,15 +217,10 @@ def test_arrays_that_cannot_be_are_refused():
     n, hits = good["n"], good["hits"]
     wrong = [
         {"n": n.astype(np.int32)},
-        {"n": n[:-1]},
-        {"n": n * 0},
         {"hits": n + 1},
-        {"hits": hits - 5},
         {name: good[name][::-1].copy()},
         {name: good[name] * np.float32(2)},
-        {name: -good[name]},
         {name: np.float32([np.nan, 0.3, 0.9])},
-        {name: good[name].astype(np.float16)},
         {name: np.float32([0.3, 0.3, 0.9])},
     ]
     for change in wrong:

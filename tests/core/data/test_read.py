@@ -289,21 +289,16 @@ def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
     [
         (read_xc, "1 2\n0:1\n", 1, "'1 2', .*features labels.*read_sparse.*split"),
         (read_xc, "1,2 0:1\n", 1, "'1,2 0:1', .*n_features= and n_labels="),
-        (read_xc, "1 0:1\n", 1, "'1 0:1'"),
-        (read_xc, "5 3\n", 1, "read_sparse"),
         *((read_xc, f"{text}\n", 1, f"'{text}'") for text in ("-1 2 3", "1 2.0 3", "n d l", "1 2 3 4")),
         (read_xc, "\n1 2 3\n", 1, "'', .*header"),
         (read_xc, "1 99999999999 3\n\n", 1, "99999999999 features .*2147483647"),
-        (read_xc, "1 2 2147483648\n\n", 1, "2147483648 labels"),
         (read_xc, "# only\n", None, "comments"),
-        (read_xc, "\xff\xfe1 2 3\n", 1, "header"),
         (read_xc, "x" * 10000, 1, r"'x{57}\.\.\.'"),
         (read_sparse, "1 2 3\n0 1:1\n", 1, "'1 2 3', .*rows columns.*read_xc"),
         (read_labels, "0:1\n", 1, "n_columns= .*n_labels="),
         # rows that are not as many as it says
         (read_xc, "# c\n1 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 1 .*line 2.*Mend"),
         (read_xc, "# c\n9 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 9 .*line 2.*cut"),
-        (read_sparse, "9 2\n0:1\n\n1:1\n", None, "3 rows, expected 9"),
         (read_xc, "1 2 2\n0 0:1\n\n\n", None, "3 rows, expected 1 .*blank lines"),
         # what the new format calls its ids
         (read_sparse, "1 3\n3:1\n", 2, "column id 3, .*0 to 2 .*3 columns"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xcrepro as xc
-from tests.refused import damaged, refused
+from tests.refused import refused
 from xcrepro.__main__ import main
 
 N_LABELS = 12
@@ -155,18 +155,3 @@ def test_names_that_only_predictions_have(form, tmp_path, capsys):
     said = capsys.readouterr().out
     assert [line.split()[-1] for line in said.splitlines() if line.startswith("overlap")] == ["0.000000", "0.500000"]
     assert {"fox", "owl"} <= set(said.split())
-
-
-def test_a_ranking_without_scores_is_best_first(file):
-    top = xc.formats.read_predictions(file('{"labels": [5, 2, 7]}\n{"labels": []}\n{"labels": [9]}\n', "a.jsonl"))
-    assert top.ids.tolist() == [[5, 2, 7], [-1, -1, -1], [9, -1, -1]]
-    assert not ((top.scores >= 0) & (top.ids >= 0)).any()  # no probabilities
-
-
-@pytest.mark.parametrize("line", ['{"labels": [1], "sgores": [0.5]}', '{"labels": [1]}'])
-def test_a_file_of_scores_has_them_in_every_line(file, line):
-    """Where a key is mistyped the places would be taken for scores; a line without a label has none to give."""
-    given = '{"labels": [5], "scores": [0.1]}\n{"labels": []}\n'
-    with damaged("a.jsonl", 3):
-        xc.formats.read_predictions(file(f"{given}{line}\n", "a.jsonl"))
-    assert xc.formats.read_predictions(file(given, "a.jsonl")).ids.tolist() == [[5], [-1]]

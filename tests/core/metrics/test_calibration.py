@@ -214,27 +214,6 @@ def fold_of(*parts):
     return fold
 
 
-def everything(fold):
-    sums = fold.at(1)
-    errors = [cal.binned_error(sums.table), cal.binned_error(sums.table, "l2", debias=True)]
-    parts = [*errors, cal.brier_of(sums), cal.nll_of(sums), *cal.decomposition(sums)]
-    return np.array(parts).tobytes() + sums.table.tobytes()
-
-
-def test_threads_and_cuts_change_no_bit(large, monkeypatch):
-    scores, hits = large
-    results = []
-    for threads in ("1", "2", "5"):
-        monkeypatch.setenv("XCREPRO_THREADS", threads)
-        results.append(everything(fold_of((scores, hits))))
-        cuts = [(0, 1), (40_002, 349_000), (349_000, 350_000), (1, 40_000), (40_000, 40_002)]
-        results.append(everything(fold_of(*((scores[a:b], hits[a:b]) for a, b in cuts))))
-        merged, other = fold_of((scores[90_000:], hits[90_000:])), fold_of((scores[:90_000], hits[:90_000]))
-        merged.merge(other)
-        results.append(everything(merged))
-    assert len(set(results)) == 1
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
