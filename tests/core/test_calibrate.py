@@ -731,7 +731,6 @@ def test_hits_may_be_0_and_1_of_any_kind():
         (lambda s, h: calibrate.cross_fit(s - 1, h, "beta"), r"in \[0, 1\] for Beta"),
         (lambda s, h: HistogramBinning().fit(s, h).predict(s * 2), r"in \[0, 1\] for HistogramBinning"),
         (lambda s, h: Isotonic().fit([], []), "at least one score"),
-        (lambda s, h: Platt(C=0), "C must be a finite number, above 0"),
         (lambda s, h: calibrate.min_max(s, 2, 1), "low must be"),
         (lambda s, h: calibrate.margin(s, "hinge"), "loss must be one of"),
     ],

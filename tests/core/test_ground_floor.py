@@ -104,11 +104,8 @@ def test_inverse_propensity_equals_the_printed_formula(A, B, n):
     [
         ([-1], 10, 0.55, 1.5, "label_counts"),
         ([11], 10, 0.55, 1.5, "label_counts"),
-        ([np.nan], 10, 0.55, 1.5, "label_counts"),
-        ([[1]], 10, 0.55, 1.5, "label_counts"),
         ([0], 10, 0.55, 0.0, "label_counts"),
         ([1], 2, 0.55, 1.5, "n_points"),
-        ([1], 10, 0.0, 1.5, "A"),
         ([1], 10, 0.55, -1.0, "B"),
     ],
 )

@@ -1,7 +1,5 @@
 """Hierarchies of labels: who is above whom, what is refused, and what hierarchical metrics make of it."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,18 +29,6 @@ def test_above_a_label_is_what_one_comes_to_step_by_step(pairs, n_labels, levels
     assert sets(found) == [naive.extended({label}, pairs, levels) for label in range(n_labels)]
     again = xc.Hierarchy.unpacked(found.packed())
     assert sets(again) == sets(found)
-
-
-def test_kiritchenko_s_values_of_three_rows():
-    animals = xc.Hierarchy.from_pairs(ANIMALS, LABELS)
-    value = {
-        (of, average): xc.metrics.hierarchical(np.eye(4)[:3], TOP, 1, hierarchy=animals, of=of, average=average)[0]
-        for of, average in itertools.product("PRF", ("micro", "rows"))
-    }
-    assert value == pytest.approx({
-        ("P", "micro"): 4 / 6, ("R", "micro"): 4 / 6, ("F", "micro"): 4 / 6,
-        ("P", "rows"): (2 / 3 + 1 / 2 + 1) / 3, ("R", "rows"): (1 + 1 / 3 + 1) / 3, ("F", "rows"): (4 / 5 + 2 / 5 + 1) / 3,
-    })  # fmt: skip
 
 
 def test_the_root_is_left_out_where_it_is_no_label_and_nothing_else_is_highest():

@@ -762,3 +762,17 @@ def test_the_command_takes_a_proxy_and_strata(tmp_path, capsys):
     expected = j.estimate(observed, top, sheet, 3, proxy=proxy, strata=of)
     assert np.allclose(ours[["value", "low", "high"]], expected[["value", "low", "high"]], atol=1e-6)
     assert set(pd.read_csv(io.StringIO(second))["metric"]) == {"macro-P", "macro-F1"}
+
+
+def test_labels_that_nobody_recorded_or_predicted_lower_macro_f1():
+    """Two right predictions that nobody recorded, and ten relevant rows more: F1 is 4 / 14, and 1 without the ten."""
+    complete = np.zeros((30, 1))
+    complete[:12] = 1
+    ids = np.full((30, 1), -1)
+    ids[:2] = 0
+    top = xc.TopK.from_ids(ids, n_labels=1)
+    verdicts = said(complete, range(30))
+    line = j.by_bin(np.zeros((30, 1)), top, verdicts, 1, complete=True).iloc[1]
+    assert line["low"] <= 4 / 14 <= line["high"]
+    line = j.by_bin(np.zeros((30, 1)), top, verdicts, 1).iloc[1]
+    assert np.allclose(line[["low", "high"]].astype(float), [1.0, 1.0])

@@ -32,12 +32,9 @@ from xcrepro.tools.formats.index import Index
 
 DIGITS = b"1" * 400
 MANY = b"1" * 5000
-PRINTED = (
-    b"source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n"
-    b"me:table1,%s,D,m,,P,%s,54.2,%s,corrected,,a typo\n"
-)
+
+
 ARFF = b"@relation 'x: -C -1'\n@attribute a %s\n@attribute l {0,1}\n@data\n%s,1\n"
-CELL = b'[{"cell_type": "code", "source": "%s", "metadata": {"tags": ["parameters"]}}]'
 
 
 RECORD = b"table,row,column,value,sd\n"

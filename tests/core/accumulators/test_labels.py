@@ -288,15 +288,6 @@ def test_wrong_input_is_refused(call, message):
         call()
 
 
-def test_a_refused_block_leaves_the_fold_as_it_was():
-    counts = LabelCounts(4, (1, 3)).add(Block(Y, TOP, 3))
-    before = counts.arrays()
-    for weights in (np.ones(3, np.int64), np.array([1, -1])):
-        with pytest.raises(ArgumentError):
-            counts.add(Block(Y, TOP, 3), weights)
-    assert all(counts.arrays()[name].tobytes() == before[name].tobytes() for name in before)
-
-
 @pytest.mark.parametrize("wide", [True, False])
 @pytest.mark.parametrize(
     ("change", "message"),

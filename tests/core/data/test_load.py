@@ -173,10 +173,8 @@ def test_one_subfolder_is_entered(tmp_path):
     ("files", "named"),
     [
         (PAIR | {"tiny_train.txt": TRAIN}, ["train.txt", "tiny_train.txt"]),
-        (PAIR | {"train.txt.gz": TRAIN}, ["train.txt", "train.txt.gz"]),
         (PAIR | SPLIT, ["train.txt", "trn_X_Xf.txt"]),
         (COLUMNS | {"tiny_train.txt": TRAIN, "tiny_test.txt": TEST}, ["Tiny_data.txt", "tiny_train.txt"]),
-        (SPLIT | {"tst_X_Y.txt.gz": SPLIT["tst_X_Y.txt"]}, ["tst_X_Y.txt", "tst_X_Y.txt.gz"]),
     ],
 )
 def test_ambiguous_folders_are_refused(tmp_path, files, named):
@@ -189,7 +187,6 @@ def test_ambiguous_folders_are_refused(tmp_path, files, named):
     "files",
     [
         {},
-        {"train.txt": TRAIN},
         {"filter_labels_train.txt": "", "filter_labels_test.txt": ""},
         {"Tiny_data.txt": COLUMNS["Tiny_data.txt"]},
         {"trn_X_Xf.txt": SPLIT["trn_X_Xf.txt"], "trn_X_Y.txt": SPLIT["trn_X_Y.txt"]},

@@ -9,7 +9,6 @@ import json
 import re
 import runpy
 import shutil
-from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -71,20 +70,6 @@ def test_it_is_small(home, root):
     assert (home / "tib.txt.gz").read_bytes()[4:8] == bytes(4)  # no date
     sums = dict(reversed(line.split()) for line in (home / open_sets.SUMS).read_text().splitlines())
     assert sums == {name: hashlib.sha256(content).hexdigest() for name, content in unpacked(home).items()}
-
-
-def test_splits_are_disjoint_complete_and_of_one_size(home):
-    found = letters(home)
-    assert found.shape == (17_740, 10)
-    for column in found.T:
-        assert dict(Counter(column.tolist())) == {"r": 13_305, "v": 887, "t": 3_548}
-        blocks = column.reshape(-1, 20)
-        assert ((blocks == "r").sum(axis=1) == 15).all()
-        assert ((blocks == "t").sum(axis=1) == 4).all()
-    # Independent: two splits test the same record as often as chance says, 4 %.
-    both = [(found[:, a] == "t") @ (found[:, b] == "t").astype(int) for a in range(10) for b in range(a)]
-    assert max(abs(n - 17_740 / 25) for n in both) < 5 * np.sqrt(17_740 / 25)
-    assert all((found == letter).any(axis=1).sum() > 17_740 / 3 for letter in "rvt")
 
 
 @pytest.mark.parametrize(("split", "points"), [(0, None), (7, 3000)])
@@ -437,39 +422,6 @@ def test_the_tutorials_split(source):
     assert ds.validation is None
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_the_numbers_of_the_readme_of_texts(root, name):
-    text = (root / "data" / name / "README.md").read_text()
-    table = dict(re.findall(r"^\| ([^|]+) \| ([\d.,]+) \|$", text, re.MULTILINE))
-    records = [line.split("\t") for line in unpacked(root / "data" / name)["records.txt"].decode().splitlines()]
-    labels = Counter(label for record in records for label in record[0].split(","))
-    n, pairs, words = len(records), labels.total(), {"gutenberg": "heading", "cooking": "tag"}[name]
-    thing = {"gutenberg": "book", "cooking": "question"}[name]
-    title = [len(re.findall("[a-zß-öø-ÿ]{2,}", record[2].lower())) for record in records]
-    of_most = max(labels.values())
-    found = {
-        f"{thing}s": f"{n:,}",
-        f"{words}s": f"{len(labels):,}",
-        f"{thing}-{words} pairs": f"{pairs:,}",
-        f"{words}s per {thing}": f"{pairs / n:.2f}",
-        f"{thing}s per {words}": f"{pairs / len(labels):.{2 if name == 'gutenberg' else 1}f}",
-        f"{words}s with fewer than ten {thing}s": f"{sum(count < 10 for count in labels.values()):,}",
-        f"words per {'title' if name == 'gutenberg' else 'question'}": f"{np.mean(title):.1f}",
-    }
-    assert found.items() <= table.items()
-    assert f"{of_most:,}" in table.values()
-    assert f"{labels.most_common(1)[0][1]:,}" == f"{of_most:,}"
-    sizes = {path.name: path.stat().st_size for path in (root / "data" / name).iterdir()}
-    licence = {"LICENSE"} if name == "cooking" else set()
-    assert set(sizes) == {
-        "README.md",
-        open_sets.SUMS,
-        *licence,
-        *(f"{file}.gz" for file in open_sets.HOMES[name].files),
-    }
-    assert sum(sizes.values()) < 3.5e6
-
-
 @pytest.mark.parametrize(
     ("name", "argument", "value"),
     [
@@ -514,16 +466,6 @@ def test_all_of_an_open_dataset_is_compared_with_its_entry(split, fields, stated
     assert found in "".join(ds.notes)
     unchecked = xc.load("cooking", split=split, fields=fields, check=False)
     assert (unchecked.comparable, unchecked.notes) == (False, ("not compared with what is printed (check=False)",))
-
-
-def test_points_of_the_tutorials_split():
-    """About four fifths of them to train, as of all; a larger sample holds a smaller one."""
-    whole, small, large = (xc.load("cooking", points=points) for points in (None, 500, 2000))
-    for part in ("train", "test"):
-        few, many, every = ({*getattr(ds, part).numbers.tolist()} for ds in (small, large, whole))
-        assert few < many < every
-    assert small.n_train + len(small.test.numbers) == 500
-    assert abs(large.n_train / 2000 - 12_404 / 15_404) < 0.05
 
 
 @pytest.mark.parametrize("name", ["tib", "gutenberg", "cooking"])

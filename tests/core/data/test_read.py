@@ -27,10 +27,9 @@ ANY_FILE = settings(deadline=None, max_examples=150, suppress_health_check=[Heal
 # -- the oracle: the fuzzer's slow reader ----------------------------------------------------------------------------
 
 
-def oracle(text: str, labelled: bool):
+def oracle(text: str):
     """Rows as (sorted labels, sorted (id, value)) of the lines below the header."""
-    lines = [line for line in slow.lines_of(text.encode()) if not line.startswith(b"#")]
-    return [slow.row(line, labelled, 31, 31) for line in lines]
+    return [slow.row(line, True, 31, 31) for line in slow.lines_of(text.encode()) if not line.startswith(b"#")]
 
 
 def as_rows(matrix):
@@ -70,12 +69,12 @@ ids = st.lists(st.integers(0, 30), max_size=6, unique=True)
 
 
 @st.composite
-def bodies(draw, labelled):
+def bodies(draw):
     lines = []
     for _ in range(draw(st.integers(0, 8))):
         if draw(st.integers(0, 9)) == 0:
             lines.append("# a comment 1:2 nan")
-        labels = draw(ids) if labelled else []
+        labels = draw(ids)
         entries = [f"{i}:{draw(numbers)}" for i in draw(ids)]
         line = ",".join(map(str, labels))
         if labels or not entries or draw(st.booleans()):
@@ -91,10 +90,10 @@ def bodies(draw, labelled):
 
 @pytest.mark.filterwarnings("ignore:.*out of order")
 @ANY_FILE
-@given(body=bodies(labelled=True), block=st.integers(12, 90), threads=st.sampled_from([1, 2, 3]))
+@given(body=bodies(), block=st.integers(12, 90), threads=st.sampled_from([1, 2, 3]))
 def test_read_xc_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
     monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-    expected = oracle(body, labelled=True)
+    expected = oracle(body)
     path = tmp_path / "a.txt"
     path.write_bytes(f"{len(expected)} 31 31\n{body}".encode())
     X, Y = read_xc(path, threads=threads)
@@ -104,23 +103,6 @@ def test_read_xc_is_what_the_oracle_reads(body, block, threads, tmp_path, monkey
     assert as_rows(Y) == [[(label, 1) for label in labels] for labels, _ in expected]
     assert as_rows(X) == [entries for _, entries in expected]
     assert np.signbit(X.data).tolist() == [bool(np.signbit(v)) for _, row in expected for _, v in row]
-
-
-@pytest.mark.filterwarnings("ignore:.*out of order")
-@ANY_FILE
-@given(body=bodies(labelled=False), block=st.integers(12, 90), threads=st.sampled_from([1, 2]))
-def test_read_sparse_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-    expected = oracle(body, labelled=False)
-    path = tmp_path / "a.txt"
-    path.write_bytes(f"{len(expected)} 31\n{body}".encode())
-    matrix = read_sparse(path, threads=threads)
-    assert_layout(matrix)
-    assert as_rows(matrix) == [entries for _, entries in expected]
-    # The same body without a header.
-    path.write_bytes(body.encode())
-    if any(line and not line.startswith("#") for line in body.splitlines()):
-        assert bits(read_sparse(path, n_columns=31, threads=threads)) == bits(matrix)
 
 
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -501,14 +483,6 @@ def test_offsets_pass_two_to_the_31():
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def test_labels_are_ones_zeros_are_none(file):
-    Y = read_labels(file("2 5\n0:1.0 2:0 4:3.5\n1:0.25 3:-0\n"))
-    assert_layout(Y)
-    assert as_rows(Y) == [[(0, 1), (4, 1)], [(1, 1)]]
-    # The same file as a matrix keeps its values.
-    assert read_sparse(file("2 5\n0:1.0 2:0 4:3.5\n1:0.25 3:-0\n")).data.tolist() == [1, 0, 3.5, 0.25, 0]
-
-
 def test_a_negative_label_value_is_refused(file, monkeypatch):
     for block in (12, 1 << 20):
         monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
@@ -556,17 +530,6 @@ def test_npz_is_checked_as_text_is(tmp_path, reader, parts, message):
     save_npz(tmp_path / "m.npz", *parts)
     with damaged("m.npz", match=message):
         reader(tmp_path / "m.npz")
-
-
-def test_npz_of_unsorted_rows_stored_zeros_and_repeated_places(tmp_path):
-    path = tmp_path / "m.npz"
-    save_npz(path, [1.0, 2.0], [2, 0], [0, 2])
-    assert as_rows(read_sparse(path)) == [[(0, 2), (2, 1)]]
-    save_npz(path, [2.0, 0.0, 1.0], [0, 1, 2], [0, 3])
-    assert as_rows(read_labels(path)) == [[(0, 1), (2, 1)]]
-    sp.save_npz(path, sp.coo_matrix(([1, 1], ([0, 0], [1, 1])), (1, 3)))
-    with damaged(path, match="id 1 twice"):
-        read_sparse(path)
 
 
 def test_npz_that_is_none(tmp_path, file):
@@ -703,24 +666,6 @@ def test_a_line_beyond_the_limit(tmp_path, monkeypatch, packed):
     monkeypatch.setenv("XCREPRO_MAX_LINE", "much")
     with refused("$XCREPRO_MAX_LINE", "'much'"):
         read_jsonl_labels(tmp_path / "a.json")
-
-
-def test_damaged_zips_are_named(tmp_path):
-    """Every bit of a small archive's structure turned, every length of it: read as before, or refused with its name."""
-    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.txt", "2 3\n0:1\n1:2 2:3\n")
-    content = (tmp_path / "a.zip").read_bytes()
-    harmed = [content[:end] for end in range(4, len(content), 3)]
-    places = range(4, len(content))
-    turned = [(at, content[at] ^ bit) for at in places for bit in (1, 64, 128)]
-    harmed += [content[:at] + bytes([byte]) + content[at + 1 :] for at, byte in turned]
-    for one in harmed:
-        (tmp_path / "b.zip").write_bytes(one)
-        try:
-            found = read_sparse(tmp_path / "b.zip").nnz
-        except DataError as error:
-            found = 3 if "b.zip" in str(error) else str(error)
-        assert found == 3
 
 
 def test_a_whole_relevance_is_rounded_once(tmp_path):

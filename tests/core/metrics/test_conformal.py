@@ -134,24 +134,6 @@ def test_the_promise_is_kept_on_other_rows(of):
     assert np.mean(found) >= level - 2 / (n + 1) - 3 * error or of == "wrong"
 
 
-@pytest.mark.parametrize(("n", "level", "returned"), [(60, 0.57, 0.0), (100, 0.72, 0.9), (400, 0.63, 0.9)])
-def test_it_is_kept_where_places_are_short(n, level, returned):
-    """Three places miss .55. What returns are not the lucky draws, which they were when the same rows refused."""
-    rng, found = np.random.default_rng(n), []
-    Y, top = drawn(rng, 20_000)
-    top, size = top.head(3), Y.sum(axis=1)
-    hits = np.take_along_axis(Y, top.ids.astype(int), 1)
-    for _ in range(200):
-        own, other = drawn(rng, n)
-        try:
-            threshold = m.conformal_threshold(own, other.head(3), level)
-        except xc.errors.ArgumentError:
-            continue
-        found.append(1 - ((hits * (top.scores >= threshold)).sum(axis=1)[size > 0] / size[size > 0]).mean())
-    assert abs(len(found) / 200 - returned) < 0.45
-    assert np.mean(found or [0.0]) <= level + 2 * np.std([*found, level], ddof=1) / max(len(found), 1) ** 0.5
-
-
 REFUSED = {
     "level of 1": (lambda Y, top: m.conformal_threshold(Y, top, 1), refused("level", 1)),
     "of": (lambda Y, top: m.conformal_threshold(Y, top, 0.5, of="recall"), refused("of", "'recall'")),

@@ -51,13 +51,6 @@ def test_reachable_equals_scipys_matching(seed):
     assert m.reachable(Y, (4, 1)).tolist() == [want[3], want[0]]
 
 
-def test_unique_labels_count_what_is_named_rightly_or_not():
-    """An absent place names nothing, and counts that were made before give the same."""
-    top = xc.TopK.from_ids([[0, 2, -1], [0, 1, 3]], n_labels=4)
-    for named in (m.unique_labels(TRUTH, top, (3, 1)), m.unique_labels(m.confusion(TRUTH, top, (1, 2, 3)), ks=(3, 1))):
-        assert named.tolist() == [4.0, 1.0]
-
-
 @settings(max_examples=40, deadline=None)
 @given(small_rankings(), st.integers(1, 4))
 def test_blocks_stream_to_the_same_bits(case, size):
@@ -179,11 +172,9 @@ def test_diversity_by_features_is_by_their_cosine():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: m.coverage(TRUTH, TOP, 1, over="k"), "over must be one of 'all', 'test', 'reachable'"),
         (lambda: m.coverage(m.confusion(TRUTH, TOP, 1), ks=1, over="reachable"), "the truth itself"),
         (lambda: m.unique_labels(m.confusion(TRUTH, TOP, 1).hit_labels, ks=1), "the truth itself"),
         (lambda: m.reachable(-TRUTH, 1), "Y must hold positive"),
-        (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=1.1), "alpha"),
         (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=3, replace=False), "must not exceed the 2 rows"),
         (lambda: m.diversity(TRUTH, TOP, 1), "similarity must be given, or label_features"),
         (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.eye(4), label_features=np.eye(4)), "not both"),

@@ -132,8 +132,6 @@ THREE = xc.TopK.from_ids([[0]] * 2, n_labels=3)
         (lambda: xc.metrics.precision(TRUTH, TRUTH, 1), "must be a TopK"),
         (lambda: xc.metrics.precision(TRUTH[:0], TOP.rows(slice(0, 0)), 1), "at least one row"),
         (lambda: xc.metrics.precision([(TRUTH, TOP), (TRUTH[:, :3], THREE)], None, 1), "4 labels in every block"),
-        (lambda: xc.metrics.ndcg(TRUTH, TOP, 1, ideal="min"), "ideal"),
-        (lambda: xc.metrics.f_beta(TRUTH, TOP, 1, beta=0), "beta"),
         (lambda: xc.metrics.mrr(TRUTH, TOP, 1, inverse_propensity=np.ones(4), n_relevant=[1, 1]), "over"),
         (lambda: xc.metrics.recall(TRUTH, TOP, 1, n_relevant=[1, 1]), "n_relevant"),
         *((lambda ks=ks: xc.metrics.precision(TRUTH, TOP, ks), "ks") for ks in (0, (), (1, 1), (1.5,), "3", [[1]])),

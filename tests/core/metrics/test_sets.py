@@ -212,12 +212,8 @@ Y, TOP = np.eye(3), xc.TopK.from_ids([[0, 1], [2, 0], [1, 2]], [[0.9, 0.1], [0.8
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: m.best_threshold(Y, TOP, per="row"), "per must be one of"),
-        (lambda: m.best_threshold(Y, TOP, per="label", beta=-1), "beta"),
         (lambda: m.best_threshold([(Y, TOP)], per="label"), "top must be given"),
-        (lambda: m.cross_fit_sets(Y, TOP, folds=2, at_least=0.5), "at_least"),
         (lambda: m.cross_fit_sets(Y, TOP, folds=4), "folds must not exceed the 3 rows"),
-        (lambda: m.risk_coverage(Y, TOP, of="labels"), "of must be one of"),
         (lambda: m.aurc(Y, xc.TopK.from_ids([[-1]] * 3, n_labels=3), of="pairs"), "must predict something"),
         (lambda: m.ndcg(Y, TOP, 1, gains="linear", ideal="k"), "ideal must be 'labels' with gains"),
         (lambda: m.ndcg(-Y, TOP, 1, gains="linear"), "positive values"),

