@@ -208,14 +208,6 @@ def test_more_passes_never_lower_the_objective(crowd):
         assert values[-1] == values[-2]  # nothing changes any more: it stopped
 
 
-def test_every_pass_goes_in_the_order_given(crowd):
-    order = np.random.default_rng(4).permutation(500)
-    for passes in (1, 2, 3):
-        ordered = decide.greedy_coverage(crowd, 3, order=order, passes=passes).ids[order].tolist()
-        assert ordered == decide.greedy_coverage(crowd[order], 3, passes=passes).ids.tolist()
-        assert ordered != decide.greedy_coverage(crowd, 3, passes=passes).ids[order].tolist()
-
-
 # ---------------------------------------------------------------- bounded random selection
 
 
@@ -324,26 +316,6 @@ def test_for_precision_reaches_a_middle_that_both_ends_miss():
 
 
 # ---------------------------------------------------------------- edges
-
-
-def test_stored_zeros_are_candidates_and_unstored_labels_are_not():
-    eta = to_csr([{3: 0, 1: 0.5}, {2: 0}], 5)
-    for top in (decide.top_k(eta, 3), decide.greedy_coverage(eta, 3), decide.weighted(eta, 3, np.ones(5))):
-        assert top.ids.tolist() == [[1, 3, -1], [2, -1, -1]]
-        assert top.scores[0].tolist() == [0.5, 0.0, -np.inf]
-    assert decide.greedy_coverage(eta.toarray(), 3).ids.tolist() == [[1, 0, 2], [0, 1, 2]]  # dense: every label
-
-
-def test_a_certain_label_is_covered_for_good():
-    eta = np.array([[1.0, 0.2], [1.0, 0.2], [1.0, 0.2]])
-    assert decide.greedy_coverage(eta, 1).ids.ravel().tolist() == [0, 1, 1]
-    assert decide.greedy_coverage(eta[:, ::-1], 1).ids.ravel().tolist() == [1, 0, 0]
-    assert decide.greedy_coverage(eta[:, :1], 1).scores.ravel().tolist() == [1, 0, 0]
-    assert decide.greedy_coverage(eta[:, :1], 1, 1.0, update="gain").scores.ravel().tolist() == [
-        2,
-        1,
-        1,
-    ]  # never below 0
 
 
 def test_products_that_underflow_come_back_in_later_passes():

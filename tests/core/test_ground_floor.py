@@ -64,15 +64,6 @@ def test_blocks_cover_all_rows_in_order(n, monkeypatch):
         assert [row for lo, hi in blocks for row in range(lo, hi)] == list(range(n))
 
 
-def test_stretches_are_the_same_for_any_number_of_threads(monkeypatch):
-    for number in ("1", "2", "7"):
-        monkeypatch.setenv("XCREPRO_THREADS", number)
-        for n, want in ((0, []), (3, [(0, 3)]), (4, [(0, 4)]), (10, [(0, 4), (4, 8), (8, 10)])):
-            found = {}
-            threads.over_stretches(n, 4, lambda at, rows, found=found: found.update({at: (rows.start, rows.stop)}))
-            assert [found[at] for at in range(len(found))] == want
-
-
 def test_a_failing_block_fails_the_whole(monkeypatch):
     monkeypatch.setenv("XCREPRO_THREADS", "3")
 

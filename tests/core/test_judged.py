@@ -177,26 +177,6 @@ def test_blocks_in_any_order_give_the_same_bits(seed, cuts):
 # ---------------------------------------------------------------- what the intervals promise
 
 
-def test_intervals_hold_and_are_narrower_than_the_judged_rows_alone():
-    """150 samples of 80 of 800 rows: 95 % intervals that held in fewer than 86 % would be a fault."""
-    complete, observed, models = problem(n=800, n_labels=60, seed=3, missing=0.3)
-    top, names = models["one"], ["P", "R", "nDCG", "coverage"]
-    true = xc.evaluate(complete, top, 4, metrics=names)["value"].to_numpy()
-    held, widths = [], {"ppi++": [], "judged only": []}
-    for seed in range(150):
-        verdicts = j.verdicts(said(complete, j.sample(800, 80, seed)))
-        fold = j.Judged(verdicts, 4, names, complete=True).add(observed, top)
-        for method, own in widths.items():
-            found = fold.estimate(method=method)
-            own.append((found["high"] - found["low"]).to_numpy())
-            if method == "ppi++":
-                held.append(found["low"].le(true) & found["high"].ge(true))
-    assert found["metric"].tolist() == names
-    assert (np.mean(held, axis=0) >= 0.86).all()
-    narrow, wide = (np.mean(own, axis=0)[:3] for own in widths.values())  # of coverage only what rows can tell
-    assert (narrow < 0.9 * wide).all()
-
-
 def recall_and_ndcg(seed, n_rows=2000, k=5):
     """(rows, 2 models) of R@5 and nDCG@5: with the complete truth, without 1.5 % of the labels, without 3 % of the rows."""
     rng = np.random.default_rng(seed)
@@ -293,16 +273,6 @@ def test_rows_with_nothing_predicted_are_on_the_sheet():
     assert j.sheet(np.eye(3)[:2], top, [1, 0], 2)["label"].tolist() == [-1, 0, 1]
 
 
-def test_agreement_equals_cohens_formula():
-    a, b = [1, 1, 0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 1, 1, 1, 1]
-    lines = [(i, 0, verdict, name) for name, all in (("a", a), ("b", b)) for i, verdict in enumerate(all)]
-    line = j.agreement(lines).iloc[0]
-    chance = (5 / 8) ** 2 + (3 / 8) ** 2
-    assert line["agree"] == 0.75
-    assert line["kappa"] == pytest.approx((0.75 - chance) / (1 - chance))
-    assert 2 * line["error"] * (1 - line["error"]) == pytest.approx(0.25)
-
-
 def test_the_command_draws_and_estimates(tmp_path, capsys):
     complete, observed, models = problem(n=200)
     xc.write_xc(tmp_path / "truth.txt", sp.csr_matrix((200, 1)), sp.csr_matrix(observed))
@@ -329,11 +299,6 @@ def test_the_command_draws_and_estimates(tmp_path, capsys):
     table[table["row"].isin(table["row"].unique()[:10])].to_csv(sheet, index=False)
     assert main(ask) == 0
     assert "10 rows" in capsys.readouterr().err
-
-
-def test_most_judges_decide_and_a_tie_is_no():
-    lines = [(0, 0, 1, "a"), (0, 0, 1, "b"), (0, 0, 0, "c"), (0, 1, 1, "a"), (0, 1, 0, "b")]
-    assert j.verdicts(lines).right.tolist() == [True, False]
 
 
 @given(st.integers(0, 10**6), st.integers(0, 30))

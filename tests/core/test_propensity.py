@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, stats
 
 import xcrepro as xc
 from tests import naive
@@ -123,27 +123,6 @@ def matrix(rows, n_labels):
     return Y
 
 
-def test_hierarchy_by_hand():
-    """0 above 1..4, 4 above 5 and 6; 7 alone above 8..12, none of which occurs."""
-    parents = [-1, 0, 0, 0, 0, 4, 4, -1, 7, 7, 7, 7, 7]
-    rows = [[0], [0, 1], [1, 2], [5], [6, 0], [7], [8], []]
-    Y = matrix(rows, 13)
-    found = estimate_from_hierarchy(Y, parents)
-    # 0: in rows 0, 1, 4; with its descendants in rows 0 to 4. 7: in row 5; with its descendants in rows 5 and 6.
-    assert found.labels.to_numpy().tolist() == [[7, 5, 1, 2, 0.5], [0, 6, 3, 5, 0.6]]
-    assert found.n_points == 8
-    bins = estimate_from_hierarchy(Y, parents, labels_per_bin=1).bins
-    assert bins["propensity"].tolist() == [0.5, 0.6]
-    both = found.bins
-    assert both.loc[0, ["n_labels", "count_min", "count_mean", "count_max"]].tolist() == [2, 1, 2, 3]
-    assert both.loc[0, "propensity"] == pytest.approx(0.55)
-    assert both.loc[0, "stderr"] == pytest.approx(0.05)  # standard deviation 0.0707 over the root of 2
-    # With the bar at 2 descendants, label 4 joins: never given itself, though both its children are.
-    lower = estimate_from_hierarchy(Y, parents, min_descendants=2)
-    assert lower.labels.loc[0].tolist() == [4, 2, 0, 2, 0.0]
-    assert lower.bins["n_labels"].tolist() == [2]
-
-
 @st.composite
 def hierarchies(draw):
     n_labels = draw(st.integers(2, 14))
@@ -188,6 +167,8 @@ def test_hierarchy_equals_its_oracle(case, min_descendants, labels_per_bin):
     assert found.bins["n_labels"].tolist() == [len(group) for group in groups]
     np.testing.assert_allclose(found.bins["propensity"], [np.mean([p for _, p in group]) for group in groups])
     np.testing.assert_allclose(found.bins["count_mean"], [np.mean([c for c, _ in group]) for group in groups])
+    for stderr, group in zip(found.bins["stderr"], groups, strict=True):
+        assert len(group) == 1 or stderr == pytest.approx(stats.sem([p for _, p in group]), abs=1e-12)
 
 
 def test_blocks_of_rows_do_not_matter(monkeypatch):

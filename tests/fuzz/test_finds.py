@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 import xcrepro as xc
 from tests.fuzz import doors, inputs, slow
 from tests.fuzz.doors import Door, resealed, sealed
-from tests.refused import damaged, refused
+from tests.refused import damaged
 from xcrepro.core import calibrate
 from xcrepro.core.data import names, read, registry, stream
 from xcrepro.core.errors import ArgumentError, DataMissing
@@ -332,12 +332,9 @@ def test_each_array_of_a_model_is_of_the_kind_and_shape_that_was_saved(load, tra
                                 ("PfastreXML", "m_square"), ("NeuralOneVsAll", "output"))
         ),
         ("LabelAttention", "output", lambda array: np.full_like(array, 1e30), r"output .*1e\+15"),
-        ("LabelAttention", "features", lambda ids: ids[::-1], "features that"),
         ("LabelAttention", "features", lambda ids: np.minimum(ids, 1), "features that"),
-        ("LabelAttention", "labels", lambda ids: ids[::-1], "labels that"),
         ("LabelAttention", "labels", lambda ids: np.minimum(ids, 1), "labels that"),
         ("Popularity", "label_counts", lambda _: np.array([0, 2, -1]), "counts"),
-        ("Popularity", "label_counts", lambda _: np.array([0, 9, 1]), "counts"),
         ("FastXML", "p_data", lambda array: array.astype(np.complex64), "complex"),
     ],
 )  # fmt: skip
@@ -352,13 +349,6 @@ def test_arrays_come_in_types_that_kernels_know(load, trained, dtype):
     arrays = trained("FastXML")[1]
     name = next(name for name in sorted(arrays) if arrays[name].dtype.kind == ("i" if dtype == ">i4" else "f"))
     assert load("FastXML", **{name: lambda array: array.astype(dtype)}).predict(np.eye(4), 2).ids.shape == (4, 2)
-
-
-@pytest.mark.parametrize("bias", ["x", [[]], None])
-def test_parameters_of_a_model_that_predicts_are_checked(bias):
-    model = xc.models.FastXML(trees=1).fit(np.eye(6, 4), np.eye(6, 3)).set_params(bias=bias)
-    with refused("bias"):
-        model.predict(np.eye(4), 2)
 
 
 def test_parameters_of_a_model_are_checked_when_it_is_read(tmp_path):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.naive import as_matrices, small_rankings
-from tests.refused import refused
 from xcrepro.core.accumulators import labels as fold
 from xcrepro.core.accumulators.block import Block
 from xcrepro.core.accumulators.labels import HitLabels, LabelCounts, PreparedLabels
@@ -248,17 +247,6 @@ def test_no_rows_and_no_hits():
 
 
 # ---------------------------------------------------------------- ks
-
-
-def test_hit_labels_pick_ks():
-    hit = LabelCounts(4, (1, 2, 3)).add(Block(Y, TOP, 3)).hit_labels()
-    picked = hit.at((3, 1))
-    assert picked.ks.tolist() == [3, 1]
-    assert picked.tp.tolist() == [[row[2], row[0]] for row in hit.tp.tolist()]
-    assert picked.predicted.tolist() == [[row[2], row[0]] for row in hit.predicted.tolist()]
-    assert hit.at((1, 2, 3)) is hit
-    with refused("ks", [5]):
-        hit.at(5)
 
 
 # ---------------------------------------------------------------- wrong input

@@ -115,13 +115,6 @@ def test_a_tie_across_the_last_place_needs_the_places_behind_it():
     assert (two.expected, two.decided, two.cut) == (1 / 2, 1, 1)  # the third label may tie with these
 
 
-def test_absent_places_do_not_tie():
-    top = xc.TopK.from_pairs([[(0, 0.5)], []], n_labels=4, k=3)
-    table = xc.evaluate(np.eye(4)[:2], top, (1, 3), ties="bounds")
-    assert (table.decided == 0).all()
-    assert (table.cut == 0).all()
-
-
 def test_models_and_their_runs_have_bounds():
     Y, a = np.array([[0, 1, 0]]), xc.TopK.from_scores(np.array([[0.5, 0.5, 0.1]]), 3)
     b = xc.TopK.from_scores(np.array([[0.5, 0.6, 0.1]]), 3)

@@ -26,7 +26,6 @@ from xcrepro.core.data import open_sets, registry
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.errors import DataMissing, XCError
 from xcrepro.repro.inputs import calibrated, datasets
-from xcrepro.tools.reports import report as reports
 
 PARTS = ("train", "validation", "test")
 HOME, FILES = open_sets.HOMES["tib"].folder, open_sets.HOMES["tib"].files
@@ -213,7 +212,7 @@ def test_a_damaged_file_is_named_with_its_digest(home, tmp_path, monkeypatch, na
         xc.load("tib")
 
 
-def test_commands_show_names(tmp_path, capsys, monkeypatch):
+def test_commands_show_names(tmp_path, capsys):
     ds = xc.load("tib", points=1000, split=1)
     top = xc.models.Popularity().fit(ds.train.X, ds.train.Y).predict(ds.test.X, 5)
     top.save(tmp_path / "top.npz")
@@ -234,16 +233,6 @@ def test_commands_show_names(tmp_path, capsys, monkeypatch):
     assert main(["evaluate", str(tmp_path / "top.npz"), str(tmp_path / "top.npz"), "--points", "1000"]) == 2
     assert "--points" in capsys.readouterr().err
     assert main([*given, "--train-truth", "x"]) == 2
-    seen = {}
-
-    def stop(asked):
-        seen["given"] = asked.given
-        raise XCError("no page: tests/tools/reports/ looks at it")
-
-    monkeypatch.setattr(reports, "make", stop)
-    assert main(["report", *given[1:], "--out", str(tmp_path / "report"), "--no-price"]) == 2
-    assert seen["given"].label_names == ds.label_names
-    assert seen["given"].origin == ds.origin
     assert main(["evaluate", "--blocks", str(tmp_path), "--per-label"]) == 2
 
 

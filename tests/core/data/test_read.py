@@ -129,25 +129,6 @@ def test_values_are_rounded_once(tmp_path, texts):
 # -- lines that the files above do not have ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("body", "labels", "features"),
-    [
-        ("1,2 ", [1, 2], {}),
-        ("   ", [], {}),
-        ("\t", [], {}),
-        ("1\t0:0.5\t3:1.5", [1], {0: 0.5, 3: 1.5}),  # napkinXC: feature 0 = 1.5
-        ("1#2", [1], {}),
-        (" # nothing", [], {}),
-        ("1 0:0 3:-0.0", [1], {0: 0, 3: 0}),  # stored zeros stay stored
-        ("0001 0000:01.50", [1], {0: 1.5}),
-    ],
-)
-def test_a_line_that_is_accepted(file, body, labels, features):
-    X, Y = read_xc(file(f"1 4 3\n{body}\n"))
-    assert Y.indices.tolist() == labels
-    assert dict(zip(X.indices.tolist(), X.data.tolist(), strict=True)) == features
-
-
 def test_comments_before_the_header_and_between_rows_are_no_rows(file):
     text = "#" + "long " * 2000 + "\n# two\n2 2 2\n# three\n0 0:1\n#\n1 x:1\n"
     with damaged("a.txt", line=7, match="'x'"):
@@ -277,7 +258,6 @@ def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
         (read_xc, "# only\n", None, "comments"),
         (read_xc, "x" * 10000, 1, r"'x{57}\.\.\.'"),
         (read_sparse, "1 2 3\n0 1:1\n", 1, "'1 2 3', .*rows columns.*read_xc"),
-        (read_labels, "0:1\n", 1, "n_columns= .*n_labels="),
         # rows that are not as many as it says
         (read_xc, "# c\n1 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 1 .*line 2.*Mend"),
         (read_xc, "# c\n9 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 9 .*line 2.*cut"),
@@ -285,8 +265,6 @@ def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
         # what the new format calls its ids
         (read_sparse, "1 3\n3:1\n", 2, "column id 3, .*0 to 2 .*3 columns"),
         (read_labels, "1 3\n3:1\n", 2, "label id 3, .*0 to 2 .*3 labels"),
-        (read_labels, "1 3\n2\n", 2, "'2' without"),
-        (read_sparse, "1 0\n0:1\n", 2, "none .*0 columns"),
     ],
 )
 def test_headers_and_what_does_not_fit_them(file, reader, text, line, words):

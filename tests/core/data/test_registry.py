@@ -119,19 +119,6 @@ def test_intervals_know_the_printed_digits():
     assert registry.interval("orcas-800k", "n_features") is None
 
 
-def test_propensity_parameters():
-    expected = {
-        (0.5, 0.4): "wikilshtc-325k wikipedialarge-500k lf-wikipedia-500k wikititles-500k lf-wikititles-500k",
-        (0.6, 2.6): "amazon-670k amazon-3m amazontitles-670k amazontitles-3m lf-amazon-131k lf-amazontitles-131k "
-        "lf-amazontitles-1.3m mm-amazontitles-300k",
-    }
-    by_name = {name: pair for pair, names in expected.items() for name in names.split()}
-    for name in ALL:
-        entry = registry.get(name)
-        assert by_name.get(name, (0.55, 1.5)) == (entry.A, entry.B), name
-        assert entry.propensity_source
-
-
 def test_archives_are_napkinxc_s():
     datasets = pytest.importorskip("napkinxc.datasets").DATASETS
     without = {"mm-amazontitles-300k", "orcas-800k", "bibtex", "delicious", "ads-9m"}
@@ -251,17 +238,14 @@ def test_everything_is_read(tmp_path):
         ("splits = 2", "splitz = 2", r"the key splitz.*Did you mean splits"),
         ("n_train = 1_000", "n_trian = 1_000", r"key expected\.n_trian.*expected\.n_train"),
         ("30.0", "-30.0", r"expected\.avg_points_per_label = -30\.0, "),
-        ("A = 0.6", "A = inf", r"propensity\.A = Infinity, "),
         ('"train"', '"test"', "points_per_label_basis = 'test', .* 'neither'"),
         ("80, 10, 0]", "80, 10]", r"expected\.bins = \[10, 80, 10\], .*4 whole"),
         ('"a.txt"', '"../a.txt"', r"files\.train = '\.\./a\.txt', .*folder"),
-        ('"names/labels.txt"', '"names/../../labels.txt"', "label_names = .*folder"),
         ('test = "sub/b.txt"', "", "files: train, .*train_X"),
         ('name = "own-100"\nprinted', "printed", "name: nothing"),
         ('name = "own-100"', "name = own", r"no TOML \(.*line 2"),
         ('source = "somewhere:table 1"', "", r"sources \[None, None\]"),
         ("[files]", "files = 3\n[fails]", "files = 3, .*table"),
-        ("avg_labels_per_point = 3.00", "avg_labels_per_point = 101.0", "more labels"),
         ('name = "own-100"', 'name = "BibTex"', '(?s)name of bibtex,.*"my-BibTex"'),
         ('printed_name = "Own-100"', 'printed_name = "EUR-Lex"', "name of eurlex-4k"),
         ("[twin]", "[archive]\nurl = 'x'\nfile = 'y'\n[twin]", "archive: url, file, "),

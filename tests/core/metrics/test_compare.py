@@ -419,16 +419,6 @@ def test_what_all_of_few_rows_say_has_the_exact_interval(hits, low, high):
     assert found["stderr"][0] > 0
 
 
-def test_an_interval_of_a_fraction_ends_where_fractions_end():
-    """All 30 labels are found, so whatever else coverage might be, it is no more than 1."""
-    rng = np.random.default_rng(0)
-    Y, top = (rng.random((300, 30)) < 0.1).astype(float), xc.TopK.from_scores(rng.random((300, 30)), 5)
-    found = xc.evaluate(Y, top, ks=[1, 5], metrics=["P", "coverage", "alpha-coverage (0.5)"], interval=0.95)
-    assert found["value"].isin([0.0, 1.0]).sum() >= 2
-    assert ((found["low"] >= 0) & (found["low"] <= found["value"])).all()
-    assert ((found["high"] <= 1) & (found["high"] >= found["value"])).all()
-
-
 @pytest.mark.parametrize("metric", ["P", "coverage", "ECE"])
 def test_the_error_of_a_mean_of_cells_knows_that_rows_are_shared(small, metric):
     """Of one cell it is that of compare; cells that are the same say no more than one, and opposite ones nothing."""

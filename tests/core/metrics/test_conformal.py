@@ -64,16 +64,6 @@ def test_missed_is_the_highest_that_keeps_the_promise(rows, level):
             m.conformal_threshold(Y, top, level)
 
 
-@pytest.mark.parametrize(("n", "each", "lost", "level"), [(3, 6, 12, 0.75), (5, 3, 6, 0.5), (7, 5, 23, 0.7)])
-def test_a_level_that_is_met_exactly_is_kept(n, each, lost, level):
-    """n rows of as many labels, of which some are lost above the lowest score: (lost / each + 1) / (n + 1) is the level."""
-    scores = np.full(n * each, 0.75)
-    scores[:lost] = 0.5
-    top = xc.TopK.from_scores(scores.reshape(n, each), each)
-    assert m.conformal_threshold(np.ones((n, each)), top, level) == 0.75
-    assert m.conformal_threshold(np.ones((n, each)), top, level - 1e-9) == 0.5
-
-
 @given(st.lists(ROW, min_size=1, max_size=12), st.sampled_from([0.11, 0.31, 0.52, 0.87]))
 def test_wrong_is_the_lowest_that_keeps_the_promise(rows, level):
     every = sorted({score for _, scores in rows for score in scores.values()}, reverse=True)

@@ -100,24 +100,6 @@ def test_sampled_coverage_equals_every_sample_tried(case, size, replace):
         assert got == pytest.approx(sum(per_sample) / len(samples) / n_labels, abs=1e-12)
 
 
-def test_sampled_coverage_at_the_size_of_a_large_test_set():
-    """Exact rational arithmetic beside it: 150,000 rows, 3 hits and 70,000 hits."""
-    from fractions import Fraction
-
-    n, size = 150_000, 90_000
-    hits = np.array([3, 70_000])
-    Y = sp.csr_matrix((np.ones(hits.sum()), (np.r_[:3, :70_000], np.repeat([0, 1], hits))), shape=(n, 2))
-    top = xc.TopK.from_ids(np.tile([0, 1], (n, 1)), n_labels=2)
-    missed = Fraction(1)
-    for i in range(3):
-        missed *= Fraction(n - size - i, n - i)
-    got = m.sampled_coverage(Y, top, 2, sample_size=size, replace=False)[0]
-    assert got == pytest.approx((float(1 - missed) + 1.0) / 2, rel=1e-14)
-    missed = (1 - Fraction(3, n)) ** 7
-    got = m.sampled_coverage(Y, top, 1, sample_size=7)[0]
-    assert got == pytest.approx(float(1 - missed) / 2, rel=1e-12)
-
-
 # ---------------------------------------------------------------- entropy
 
 

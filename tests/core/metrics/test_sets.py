@@ -82,16 +82,6 @@ def test_the_best_threshold_is_that_of_a_search(case, beta, at_least):
     assert dict(enumerate(each)) == naive.own_thresholds(truth, rows, N_LABELS, beta, frequent(truth, at_least))
 
 
-def test_the_best_threshold_lies_within_a_bin():
-    """One hit and then three misses in one bin of scores: cut behind the hit, F is 1, at the bin's end 2/5."""
-    rows = [{0: NEAR[1], 1: NEAR[0]}, {1: NEAR[0], 2: NEAR[0]}]
-    Y, top = as_given([{0}, set()], rows)
-    assert m.best_threshold(Y, top) == np.float32(NEAR[1])
-    rows += [{3: 0.25}, {4: 0.25}]  # and no bin below reaches that
-    Y, top = as_given([{0}, set(), {3}, set()], rows)
-    assert m.best_threshold(Y, top) == naive.best_threshold([{0}, set(), {3}, set()], rows, 1.0)
-
-
 @settings(max_examples=80, deadline=None)
 @given(
     scored_rows(min_rows=3) | scored_rows(min_rows=3, scores=NEAR),
@@ -194,16 +184,6 @@ def test_confused_labels_and_their_merge(case, k, size):
         merged.merge(m.Confused(k).update(Y[i : i + size], top.rows(slice(i, i + size))))
     assert merged.table().equals(found)
     assert merged.n_rows == len(rows)
-
-
-def test_confused_labels_in_short_stretches(monkeypatch):
-    rng = np.random.default_rng(0)
-    Y, top = rng.random((50, 20)) < 0.2, xc.TopK.from_scores(rng.random((50, 20)), 4)
-    whole = m.confused_labels(Y, top, 4, most=9, label_names=[f"label {i}" for i in range(20)])
-    monkeypatch.setattr("xcrepro.core.metrics.confused._PAIRS", 7)
-    assert m.confused_labels(Y, top, 4, most=9, label_names=[f"label {i}" for i in range(20)]).equals(whole)
-    assert len(whole) == 9
-    assert whole.missed[0].startswith("label ")
 
 
 Y, TOP = np.eye(3), xc.TopK.from_ids([[0, 1], [2, 0], [1, 2]], [[0.9, 0.1], [0.8, 0.2], [0.7, 0.3]], n_labels=3)
