@@ -1,11 +1,12 @@
 """Metrics of the complete truth, from an incomplete one and a few judged rows.
 
 Test labels are incomplete: a prediction that counts as wrong may be right, and only nobody has recorded it. Here people
-or programs look at the predictions of a few rows, **drawn at random**, and say which are right (:func:`sample`,
-:func:`sheet`). :func:`estimate` then says what a metric is on the complete truth, with an interval: it takes the metric
-on the observed truth, which is known for all rows, and corrects it by what the judged rows show to be missing.
-:func:`compare` does the same for the gap between models, :func:`bounds` says how far the unjudged could move a metric,
-:func:`next_rows` which rows to judge next. :class:`Judged` is the same in blocks.
+or programs look at the predictions of a few rows, **drawn at random**, and say which are right
+(:func:`xcrepro.judged.sample`, :func:`xcrepro.judged.sheet`). :func:`xcrepro.judged.estimate` then says what a metric is on
+the complete truth, with an interval: it takes the metric on the observed truth, which is known for all rows, and corrects
+it by what the judged rows show to be missing. :func:`xcrepro.judged.compare` does the same for the gap between models,
+:func:`xcrepro.judged.bounds` says how far the unjudged could move a metric, :func:`xcrepro.judged.next_rows` which rows to
+judge next. :class:`xcrepro.judged.Judged` is the same in blocks.
 
 For a metric that is a mean over rows, let f be a row's value on the observed truth and y its value on the complete one.
 With n of N rows judged, the estimate is

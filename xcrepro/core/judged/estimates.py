@@ -65,7 +65,7 @@ class Judged:
     Parameters
     ----------
     given
-        Verdicts, as for :func:`verdicts`; rows are numbered over all blocks.
+        Verdicts, as for :func:`xcrepro.judged.verdicts`; rows are numbered over all blocks.
     ks : int or sequence of int
     metrics : str or sequence of str
         Fractions that are means over rows (``P``, ``nDCG (ideal k)``, ``R``, ``nDCG``, ``AP``, ...) and ``coverage``.
@@ -74,11 +74,11 @@ class Judged:
         is none? Metrics that depend on how many labels a row has (``R``, ``nDCG``, ...) need it. Else only predictions
         are judged.
     rows : array_like of int, optional
-        The rows drawn, as for :func:`verdicts`.
+        The rows drawn, as for :func:`xcrepro.judged.verdicts`.
     residual : bool
         Also keep what :meth:`bounds` needs; it takes about twice the time.
     strata : array_like of int, optional
-        The stratum of each row of all blocks, if rows were drawn by strata (:func:`sample`).
+        The stratum of each row of all blocks, if rows were drawn by strata (:func:`xcrepro.judged.sample`).
     levels : int
         Into how many levels the cheap verdicts of ``add`` are cut: 1 if they are yes and no, which is from a half on.
 
@@ -442,7 +442,7 @@ class Judged:
 
     @functools.cached_property
     def _agreement(self) -> list:
-        """The lines of :func:`agreement`."""
+        """The lines of :func:`xcrepro.judged.agreement`."""
         found = agreement(self.verdicts)
         return [*found.itertuples()] if len(found) else []
 
@@ -635,8 +635,8 @@ def estimate(
     Y, top
         The observed truth and predictions, as for :func:`xcrepro.evaluate`; ``top`` may be a mapping of models.
     given
-        Verdicts, as for :func:`verdicts`. Of a drawn row each of the first k predictions needs one, but for labels that
-        are observed, which count as right unless a judge says no.
+        Verdicts, as for :func:`xcrepro.judged.verdicts`. Of a drawn row each of the first k predictions needs one, but for
+        labels that are observed, which count as right unless a judge says no.
     ks, metrics, complete, rows
         As for :class:`Judged`.
     proxy : sparse matrix or array_like of shape (n, L), DataFrame, or TopK, optional
@@ -645,7 +645,7 @@ def estimate(
         observed labels and those that it calls right becomes a second predictor beside the one on the observed labels, in
         one regression. However wrong or flattering it is, the interval holds as often: only its width hangs on the proxy.
     strata : array_like of int, shape (n,), optional
-        If rows were drawn by strata (:func:`sample`), the stratum of every row.
+        If rows were drawn by strata (:func:`xcrepro.judged.sample`), the stratum of every row.
     method : {"ppi++", "ppi", "judged only"}
         The weight of what is observed: found from the judged rows, 1, or 0 (the module has the formulas).
     target : {"these rows", "fresh rows"}

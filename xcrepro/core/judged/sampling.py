@@ -69,8 +69,8 @@ def next_rows(found: pd.DataFrame, given, within: float, n_rows: int, seed: int 
     Parameters
     ----------
     found : DataFrame
-        Of :func:`estimate` or :func:`compare`, about "these rows". Coverage is left out: no number of rows closes its
-        bounds.
+        Of :func:`xcrepro.judged.estimate` or :func:`xcrepro.judged.compare`, about "these rows". Coverage is left out: no
+        number of rows closes its bounds.
     given
         The verdicts so far.
     within : float

@@ -269,7 +269,7 @@ def sheet(
     Y, top
         Truth and predictions as for :func:`xcrepro.evaluate`; ``top`` may be a mapping of models.
     rows : array_like of int
-        Of :func:`sample`. Judge them in this order; you may stop after any row.
+        Of :func:`xcrepro.judged.sample`. Judge them in this order; you may stop after any row.
     k : int
     label_names : sequence of str, optional
     texts : sequence of str, optional
