@@ -459,14 +459,6 @@ def test_the_folder_says_what_it_is(tmp_path):
 # --- real data ---
 
 
-def test_real_bibtex(real_data):
-    ds = load("Bibtex", real_data("bibtex"))
-    assert (ds.name, ds.A, ds.B, ds.comparable) == ("bibtex", 0.55, 1.5, True)
-    # The counts that came with the repository's own scores.
-    counts = np.loadtxt(real_data("bibtex") / "sample_score" / "train_label_freq.txt")
-    assert np.array_equal(ds.label_counts, counts)
-
-
 @pytest.mark.parametrize("split", range(10))
 def test_every_split_of_real_delicious_is_the_printed_dataset(real_data, split):
     ds = load("delicious", real_data("delicious"), split=split)
