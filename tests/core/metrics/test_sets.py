@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
 
 import xcrepro as xc
 from tests import naive
@@ -143,6 +144,16 @@ def test_curves_merge_to_the_same_bits(first, second, turned):
     assert merged.table().equals(whole.table())
     assert merged.table().equals(m.threshold_curve(parts[::-1]))
     assert other.table().equals(before)
+
+
+@pytest.mark.parametrize("gains", ["linear", "exponential"])
+def test_graded_ndcg_is_scikit_learns_on_full_lists(gains):
+    rng = np.random.default_rng(1)
+    grades, scores = rng.integers(0, 4, (30, 8)) * (rng.random((30, 8)) < 0.5), rng.permutation(240).reshape(30, 8)
+    top = xc.TopK.from_scores(scores.astype(float), 8)
+    theirs = grades if gains == "linear" else 2**grades - 1
+    ours = m.ndcg(grades, top, (8, 1, 3), gains=gains)
+    assert ours == pytest.approx([ndcg_score(theirs, scores, k=k) for k in (8, 1, 3)], abs=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
