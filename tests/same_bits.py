@@ -126,7 +126,7 @@ def public() -> set[str]:
         own = {
             name
             for name, value in vars(module).items()
-            if callable(value) and getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
+            if callable(value) and f"{value.__module__}.".startswith(f"{module.__name__}.") and not name.startswith("_")
         }
         found |= {f"{room}.{name}" for name in own}
     return found
@@ -347,6 +347,7 @@ CASES: dict[str, Callable[[Data], object]] = {
     ),
     "judged.sample": lambda d: judged.sample(1000, 30, 5),
     "judged.sheet": lambda d: judged.sheet(d.Y, d.ours, judged.sample(d.Y.shape[0], 30)),
+    "judged.strata_of": lambda d: judged.strata_of(d.ours, d.counts, 5),
     "metrics.compare": lambda d: metrics.compare(
         d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], samples=40,
         inverse_propensity=d.weights,

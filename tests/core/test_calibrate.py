@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, sparse, special
+from scipy import optimize, sparse
 from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
 
 import xcrepro as xc
 from tests.refused import refused
@@ -163,39 +162,6 @@ def test_isotonic_in_the_large():
     agree(ours, oracle, scores.ravel())
 
 
-@pytest.mark.parametrize("order", ["rising", "falling", "hits first", "misses first"])
-def test_isotonic_on_extreme_orders(order):
-    n = 5_000
-    scores = np.arange(n, dtype=np.float64)
-    hits = {
-        # Hits get denser all the way, so that many blocks stand.
-        "rising": np.isin(np.arange(n), np.cumsum(np.arange(99, 0, -1)) - 1),
-        "falling": np.isin(np.arange(n), np.cumsum(np.arange(1, 99)) - 1),
-        "hits first": np.arange(n) < n // 2,
-        "misses first": np.arange(n) >= n // 2,
-    }[order]
-    agree(Isotonic().fit(scores, hits), sklearn_isotonic(scores, hits), scores)
-
-
-def test_as_many_blocks_as_there_can_be():
-    """Every fraction up to a denominator once, rising: the most blocks for the number of pairs."""
-    for largest in (1, 2, 3, 5, 12, 40):
-        fractions = sorted({Fraction(a, b) for b in range(1, largest + 1) for a in range(b + 1)})
-        hits = np.concatenate([np.arange(f.denominator) < f.numerator for f in fractions])
-        scores = np.repeat(np.arange(len(fractions), dtype=np.float64), [f.denominator for f in fractions])
-        _, _, found, sizes = kernel.pool(scores, np.ones(hits.size, np.int64), hits.astype(np.int64))
-        assert [Fraction(int(h), int(n)) for h, n in zip(found, sizes, strict=True)] == fractions
-
-
-def test_isotonic_never_turns_an_order_round():
-    rng = np.random.default_rng(5)
-    scores, hits = sample(20_000, 2, seed=6)
-    calibrator = Isotonic().fit(scores, hits)
-    knots = calibrator.knots_
-    near = np.concatenate([knots, np.nextafter(knots, -1), np.nextafter(knots, 2), rng.random(50_000)])
-    assert np.diff(calibrator.predict(np.sort(near))).min() >= 0
-
-
 def test_rounding_lifts_no_score_above_the_next_knot():
     # 0 lies below the knot 1e-20, but its distance to -1 is the same float; and v + (w - v) is above w for some v < w.
     knots, found = np.array([-1.0, 1e-20]), 0
@@ -255,14 +221,6 @@ def test_platt_reaches_the_optimum(seed, scale):
         assert calibrator.a_ < 0
 
 
-@pytest.mark.parametrize(("C", "theirs"), [(None, np.inf), (1.0, 1.0), (0.01, 0.01)])
-def test_plain_platt_is_scikit_learns_logistic_regression(C, theirs):
-    scores, hits = (part.ravel() for part in sample(500, 3, seed=4))
-    oracle = LogisticRegression(C=theirs, tol=1e-10, max_iter=1000).fit(scores[:, None].astype(np.float64), hits)
-    got = Platt("plain", C=C).fit(scores, hits).predict(scores)
-    np.testing.assert_allclose(got, oracle.predict_proba(scores[:, None].astype(np.float64))[:, 1], atol=1e-6)
-
-
 def test_platt_where_nothing_can_be_learned():
     alike = Platt().fit([0.3] * 8, [1, 1, 0, 0, 0, 0, 0, 0])
     assert alike.a_ == 0
@@ -281,30 +239,6 @@ def test_separable_pairs_have_a_finite_fit():
     np.testing.assert_allclose(plain.predict(scores), hits, atol=1e-9)
     assert np.isfinite([plain.a_, plain.b_]).all()
     assert Platt().fit(scores, hits).predict([0.9])[0] == pytest.approx(0.75, abs=0.05)
-
-
-def test_the_logistic_sums_have_the_right_derivatives():
-    rng = np.random.default_rng(8)
-    features, n = rng.normal(size=(2, 50)), rng.integers(1, 4, 50)
-    hits = rng.binomial(n, 0.4)
-    theta = np.array([0.7, -1.1, 0.2])
-
-    def loss(theta):
-        logit = theta[0] * features[0] + theta[1] * features[1] + theta[2]
-        chance = 1 / (1 + np.exp(-logit))
-        target = 0.9 * hits + 0.2 * (n - hits)
-        return -np.sum(target * np.log(chance) + (n - target) * np.log(1 - chance))
-
-    gradient, hessian = np.empty(3), np.empty((3, 3))
-    got = kernel.logistic_sums(features, n, hits, 0.2, 0.9, theta, gradient, hessian)
-    assert got == pytest.approx(loss(theta), rel=1e-12)
-    step = 1e-5
-    for j in range(3):
-        move = step * np.eye(3)[j]
-        assert gradient[j] == pytest.approx((loss(theta + move) - loss(theta - move)) / (2 * step), rel=1e-6)
-        other, there = np.empty(3), np.empty((3, 3))
-        kernel.logistic_sums(features, n, hits, 0.2, 0.9, theta + move, other, there)
-        np.testing.assert_allclose(hessian[:, j], (other - gradient) / step, rtol=1e-3, atol=1e-4)
 
 
 # ---------------------------------------------------------------------------------------------- beta, histogram
@@ -357,28 +291,6 @@ def test_logistic_fits_end_at_the_optimum(seed):
             assert abs(math.fsum(residual * column)) <= 1e-11 * np.abs(column).sum()
 
 
-@pytest.mark.parametrize("true", [0.3, 1.0, 4.0])
-def test_temperature_is_scipys_and_scikit_learns(true):
-    """Scores whose logits are ``true`` times too large: dividing by the temperature brings them back."""
-    from sklearn.calibration import _TemperatureScaling
-
-    rng = np.random.default_rng(13)
-    logits = rng.normal(-1, 1.5, 4_000)
-    hits = rng.random(4_000) < special.expit(logits)
-    scores = special.expit(true * logits)
-    fitted = Temperature().fit(scores, hits)
-    assert 1 / fitted.slope_ == pytest.approx(true, rel=0.1)
-
-    def loss(slope):
-        return np.sum(np.logaddexp(0, slope * true * logits) - hits * slope * true * logits)
-
-    oracle = optimize.minimize_scalar(loss, bounds=(0, 20), method="bounded", options={"xatol": 1e-12})
-    assert fitted.slope_ == pytest.approx(oracle.x, rel=1e-6)
-    theirs = _TemperatureScaling().fit(np.stack([1 - scores, scores], axis=1), hits.astype(int))
-    assert fitted.slope_ == pytest.approx(float(theirs.beta_), rel=1e-3)
-    np.testing.assert_allclose(fitted.predict(scores), special.expit(fitted.slope_ * true * logits), atol=1e-12)
-
-
 def test_temperature_at_its_ends():
     reversed_ = Temperature().fit(np.array([0.1, 0.2, 0.8, 0.9]), np.array([1, 1, 0, 0]))
     assert reversed_.slope_ == 0
@@ -387,14 +299,6 @@ def test_temperature_at_its_ends():
     np.testing.assert_allclose(parted.predict(np.array([0.1, 0.4, 0.6, 1.0])), [0, 0, 1, 1], atol=1e-10)
     halves = Temperature().fit(np.full(4, 0.5), np.array([0, 1, 1, 1]))  # 1/2 stays 1/2, whatever the temperature
     assert halves.predict(np.full(2, 0.5)).tolist() == [0.5, 0.5]
-
-
-def test_beta_can_be_the_identity_and_platt_cannot():
-    rng = np.random.default_rng(12)
-    scores = rng.random(40_000)
-    fitted = Beta().fit(scores, rng.random(40_000) < scores)
-    assert [fitted.a_, fitted.b_, fitted.c_] == pytest.approx([1, 1, 0], abs=0.06)
-    assert np.abs(fitted.predict(scores) - scores).max() < 0.02
 
 
 def test_histogram_of_equal_width_by_hand():
@@ -507,35 +411,6 @@ def test_names_stand_for_the_classes():
         )
 
 
-def test_ten_folds_by_hand(tmp_path):
-    """An interchange file of 10 rows and 2 places, 10 folds of one row; three rows worked out on paper.
-
-    Sorted by score, with hits as 1:  .1:0 .2:0 .3:1 .4:0 .5:0 .6:1 .7:1 .8:0 .9:1 1.:1, the same in both places but for a
-    second place whose scores are 0 and whose hits are 0 throughout.
-    """
-    scores = np.zeros((10, 2), np.float32)
-    scores[:, 0] = np.arange(10, 0, -1) / 10
-    hits = np.zeros((10, 2), bool)
-    hits[:, 0] = [1, 1, 0, 1, 1, 0, 0, 1, 0, 0]
-    ids = np.tile(np.array([[0, 1]]), (10, 1))
-    labels = np.array([[row, 0] for row in np.flatnonzero(hits[:, 0])])
-    path = tmp_path / "small.npz"
-    np.savez(path, scores=scores, prediction_ids=ids, true_positives=hits, labels=labels)
-    from xcrepro.core.predictions import read_calibration_npz
-
-    top, Y = read_calibration_npz(path)
-    out = calibrate.cross_fit_top(Y, top, "isotonic", folds=10).scores
-    # Without row 0 (score 1.0): blocks .1 .2: 0 | .3 .4 .5: 1/3 | .6 .7 .8: 2/3 | .9: 1; 1.0 lies beyond the end.
-    assert out[0, 0] == pytest.approx(1.0, abs=1e-7)
-    # Without row 2 (.8): 0 | .3 .4 .5: 1/3 | .6 .7 .9 1.0: 1; .8 lies inside the last block.
-    assert out[2, 0] == pytest.approx(1.0, abs=1e-7)
-    # Without row 5 (.5): .3 .4: 1/2 | .6 .7 .8: 2/3; .5 lies half way between .4 and .6.
-    assert out[5, 0] == pytest.approx((1 / 2 + 2 / 3) / 2, abs=1e-6)
-    # Without row 9 (.1): the second places (0) are 0 and so is .2; .1 lies between two zeros.
-    assert out[9, 0] == pytest.approx(0.0, abs=1e-7)
-    assert (out[:, 1] == 0).all()
-
-
 @pytest.mark.parametrize("method", [Isotonic(), Platt()], ids=repr)
 def test_absent_places_are_left_out_and_stay(method):
     scores, hits = sample(80, 4, seed=9)
@@ -595,16 +470,6 @@ def test_same_bits_with_any_number_of_threads(method, monkeypatch):
     assert len(results) == 1
 
 
-def test_a_row_does_not_see_its_own_outcome():
-    scores, hits = sample(60, 2, seed=16)
-    before = calibrate.cross_fit(scores, hits, folds=6)
-    changed = hits.copy()
-    changed[:10] = ~changed[:10]
-    after = calibrate.cross_fit(scores, changed, folds=6)
-    np.testing.assert_array_equal(before[:10], after[:10])
-    assert not np.array_equal(before[10:], after[10:])
-
-
 # ---------------------------------------------------------------------------------------------- on TopK
 
 
@@ -618,12 +483,6 @@ def test_joint_isotonic_leaves_the_ranking_as_it_was():
     np.testing.assert_array_equal(
         out.scores, calibrate.cross_fit(top.scores, as_truth(Y).hits(top.ids)).astype(np.float32)
     )
-
-
-@pytest.mark.parametrize("method", ["platt", "beta"])
-def test_other_rising_maps_leave_the_ranking_too(method):
-    Y, top = sample_top(300, 4, seed=21)
-    np.testing.assert_array_equal(calibrate.cross_fit_top(Y, top, method).ids, top.ids)
 
 
 def test_separate_calibration_ranks_again():
@@ -643,19 +502,6 @@ def test_separate_calibration_ranks_again():
     # Equal calibrated scores keep the order they had.
     flat = calibrate.cross_fit_top(Y, top, HistogramBinning(1, "mass"), separate=False)
     assert (flat.ids == [3, 1]).all()
-
-
-def test_absent_places_stay_behind():
-    Y, full = sample_top(100, 4, seed=23)
-    scores, ids = full.scores.copy(), full.ids.copy()
-    scores[::2, 2:] = ABSENT
-    ids[::2, 2:] = -1
-    top = xc.TopK.from_ids(ids, scores, n_labels=40)
-    for separate in (False, True):
-        out = calibrate.cross_fit_top(Y, top, "isotonic", folds=5, separate=separate)
-        np.testing.assert_array_equal(out.ids < 0, ids < 0)
-        np.testing.assert_array_equal(out.scores == ABSENT, ids < 0)
-        assert (np.sort(out.ids, axis=1) == np.sort(ids, axis=1)).all()
 
 
 def test_links():
@@ -700,27 +546,7 @@ def test_links_go_before_the_calibration():
         calibrate.cross_fit_top(Y, top, link=lambda s: s[:, :1])
 
 
-def test_a_calibrator_for_new_predictions(tmp_path):
-    Y, top = sample_top(600, 3, seed=25)
-    first, second = slice(0, 300), slice(300, 600)
-    fitted = Isotonic().fit(top.scores[first], as_truth(Y).hits(top.ids)[first])
-    fitted.save(tmp_path / "isotonic.json")
-    new = calibrate.transform(calibrate.load(tmp_path / "isotonic.json"), top.rows(second))
-    np.testing.assert_array_equal(new.ids, top.ids[second])
-    hits = as_truth(Y).hits(top.ids)[second]
-    assert abs(top.scores[second].mean() - hits.mean()) > 0.1
-    assert abs(new.scores.mean() - hits.mean()) < 0.03
-
-
 # ---------------------------------------------------------------------------------------------- how good
-
-
-def test_isotonic_takes_the_calibration_error_down_fivefold():
-    Y, top = sample_top(2_500, 5, seed=26)  # as many rows as Bibtex has; with few, noise alone keeps the error up
-    hits = as_truth(Y).hits(top.ids)
-    before, after = (xc.metrics.ece(t.scores, hits) for t in (top, calibrate.cross_fit_top(Y, top)))
-    assert before > 0.05
-    assert after < before / 5
 
 
 # ---------------------------------------------------------------------------------------------- files
@@ -749,21 +575,13 @@ def test_bad_files_are_refused(tmp_path):
     beta = {"calibrator": "Beta", "parameters": {}, "learned": {"a_": -1.0, "b_": 0.0, "c_": 0.0}}
     histogram = {"calibrator": "HistogramBinning", "parameters": {}}
     changes = [
-        {"format": "another"},
-        {"calibrator": "Calibrator"},
-        {"parameters": {"bins": 3}},
         {"learned": learned | {"values_": values[:-1]}},
-        {"learned": learned | {"values_": values[::-1]}},
         {"learned": learned | {"values_": [v + 1 for v in values]}},
         {"learned": learned | {"knots_": knots[::-1]}},
-        {"learned": {"knots_": [], "values_": []}},
-        {"learned": {"knots_": 1.0, "values_": 1.0}},
         {"learned": {"knots_": [float("nan")], "values_": [0.5]}},
-        {"learned": {"knots_": [10**400], "values_": [0.5]}},
         platt | {"learned": {"a_": [1.0], "b_": 0.0}},
         platt | {"parameters": {"C": -1}},
         beta,
-        histogram | {"learned": {"edges_": [0.5], "values_": [1.0]}},
         histogram | {"learned": {"edges_": [0.5], "values_": [1.0, 2.0]}},
     ]
     del good["learned"]
@@ -796,27 +614,22 @@ def test_unfitted_calibrators_say_so(method, tmp_path):
 
 
 @EACH
-@pytest.mark.parametrize("hits", [[0, 0, 0, 0], [1, 1, 1, 1]])
-def test_equal_outcomes(method, hits):
-    out = fit(method, [0.1, 0.4, 0.4, 0.8], hits).predict([0.0, 0.3, 0.4, 1.0])
+@pytest.mark.parametrize(
+    ("scores", "hits"),
+    [
+        ([0.1, 0.4, 0.4, 0.8], [0, 0, 0, 0]),
+        ([0.1, 0.4, 0.4, 0.8], [1, 1, 1, 1]),
+        ([0.3], [0]),
+        ([0.3], [1]),
+        ([0.0, 0.0, 1.0, 1.0], [0, 1, 1, 1]),
+        ([0.0, 0.0, 0.0, 0.0], [0, 1, 1, 1]),
+    ],
+)
+def test_few_alike_or_extreme_pairs_give_probabilities(method, scores, hits):
+    out = fit(method, scores, hits).predict([0.0, 0.3, 0.5, 1.0])
     assert ((out >= 0) & (out <= 1)).all()
-    if not isinstance(method, Platt | VennAbers | Temperature) and not getattr(method, "smooth", 0):
-        assert abs(out[2] - hits[0]) < 1e-9
-
-
-@EACH
-@pytest.mark.parametrize("hit", [0, 1])
-def test_one_pair(method, hit):
-    out = fit(method, [0.3], [hit]).predict([0.3, 0.9])
-    assert ((out >= 0) & (out <= 1)).all()
-    assert abs(out[0] - hit) < 0.7
-
-
-@EACH
-@pytest.mark.parametrize("scores", [[0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
-def test_scores_of_0_and_1(method, scores):
-    out = fit(method, scores, [0, 1, 1, 1]).predict([0.0, 0.5, 1.0])
-    assert ((out >= 0) & (out <= 1)).all()
+    if len({*hits}) == 1:
+        assert abs(out[1] - hits[0]) < 0.7
 
 
 def test_the_callers_arrays_are_untouched():
@@ -836,15 +649,9 @@ def test_the_callers_arrays_are_untouched():
     ("scores", "hits", "message"),
     [
         ([0.1, np.nan], [0, 1], r"scores must be finite.*nan at \(1,\)"),
-        ([[0.1, np.inf]], [[0, 1]], r"inf at \(0, 1\)"),
         ([1e308, 0.0], [0, 1], "scores must be finite"),
-        (["a", "b"], [0, 1], "real numbers"),
-        (0.5, 1, "array of real numbers"),
         ([0.1, 0.2], [0, 2], "hits must be bool, or 0 and 1"),
-        ([0.1, 0.2], [0, -1], "0 and 1"),
         ([0.1, 0.2], [0.5, 1], "0 and 1"),
-        ([0.1, 0.2], [0, np.nan], "0 and 1"),
-        ([0.1, 0.2], ["0", "1"], "0 and 1"),
         ([0.1, 0.2], [[0, 1]], "hits must have the shape"),
         ([0.1, ABSENT], [0, 1], r"a hit at \(1,\)"),
     ],
@@ -860,16 +667,12 @@ def test_bad_input_is_refused(scores, hits, message):
     [
         (([], [], []), "rise strictly, one or more"),
         (([0.1, 0.1], [1, 1], [0, 0]), "rise strictly"),
-        (([0.2, 0.1], [1, 1], [0, 0]), "rise strictly"),
         (([ABSENT, 0.1], [1, 1], [0, 0]), "rise strictly"),
         (([0.1, np.nan], [1, 1], [0, 0]), "must be finite"),
-        (([[0.1]], [[1]], [[0]]), "rise strictly"),
         (([0.1, 0.2], [1], [0, 0]), "n must be whole numbers in the shape"),
-        (([0.1, 0.2], [1.0, 1.0], [0, 0]), "n must be whole"),
         (([0.1, 0.2], [1, 0], [0, 0]), r"n must be 1 or more; got 0 at \(1,\)"),
         (([0.1, 0.2], [1, 1], [0.5, 0]), "hits must be whole"),
         (([0.1, 0.2], [1, 1], [0, 2]), r"hits must lie in \[0, n\]; got 2 at \(1,\)"),
-        (([0.1, 0.2], [1, 1], [-1, 0]), "hits must lie"),
     ],
 )
 def test_bad_counts_are_refused(counts, message):
@@ -895,23 +698,13 @@ def test_hits_may_be_0_and_1_of_any_kind():
     ("call", "message"),
     [
         (lambda s, h: calibrate.cross_fit(s, h, folds=11), "folds must not exceed the 10 rows"),
-        (lambda s, h: calibrate.cross_fit(s, h, folds=1), "folds must be a whole number, 2 or more"),
-        (lambda s, h: calibrate.cross_fit(s, h, folds=2.0), "folds must be a whole number"),
         (lambda s, h: calibrate.cross_fit(s[:, :, None], h[:, :, None]), "1-D or 2-D"),
         (lambda s, h: calibrate.cross_fit(s, h, "sigmoid"), "'isotonic', 'platt', 'beta', 'temperature', 'histogram'"),
         (lambda s, h: calibrate.cross_fit(s, h, Isotonic), "object with fit and predict"),
         (lambda s, h: calibrate.cross_fit(s - 1, h, "beta"), r"in \[0, 1\] for Beta"),
-        (lambda s, h: HistogramBinning().fit(s + 1, h), r"in \[0, 1\] for HistogramBinning"),
         (lambda s, h: HistogramBinning().fit(s, h).predict(s * 2), r"in \[0, 1\] for HistogramBinning"),
         (lambda s, h: Isotonic().fit([], []), "at least one score"),
-        (lambda s, h: Isotonic().fit([ABSENT], [0]), "at least one score"),
-        (lambda s, h: Platt("soft"), "targets must be"),
-        (lambda s, h: Platt(C=0), "C must be a finite number, above 0"),
-        (lambda s, h: Platt(C=math.inf), "C must be a finite number, above 0"),
-        (lambda s, h: HistogramBinning(0), "bins must be"),
-        (lambda s, h: HistogramBinning(5, "size"), "equal must be"),
         (lambda s, h: calibrate.min_max(s, 2, 1), "low must be"),
-        (lambda s, h: calibrate.min_max(s, math.nan), "low must be"),
         (lambda s, h: calibrate.margin(s, "hinge"), "loss must be one of"),
     ],
 )
@@ -920,12 +713,6 @@ def test_bad_parameters_are_refused(call, message):
     scores[0, 0] = 1.0
     with pytest.raises(ArgumentError, match=message):
         call(scores, hits)
-
-
-def test_truth_of_another_set_is_refused():
-    Y, top = sample_top(30, 3, seed=43)
-    with pytest.raises(ArgumentError, match="30 rows"):
-        calibrate.cross_fit_top(Y[:29], top)
 
 
 @EACH

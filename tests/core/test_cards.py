@@ -79,14 +79,6 @@ def test_predictions_show_names_and_hits():
     assert Tags(top._repr_html_()).seen.count("tr") == 4
 
 
-@pytest.mark.parametrize("labels", [np.zeros((3, 4)), np.ones((3, 1)), np.zeros((3, 0))])
-def test_odd_data_show_themselves(labels):
-    Y = sparse.csr_matrix(labels.astype(np.float32))
-    ds = Dataset("odd", Split(None, Y), Split(None, Y), A=0.55, B=1.5)
-    Tags(ds._repr_html_())
-    assert "odd" in repr(ds)
-
-
 def test_what_holds_much_says_little():
     state = xc.State([1], ["P", "nDCG"])
     assert repr(state) == "State(P, nDCG: 0 rows, no labels yet)"

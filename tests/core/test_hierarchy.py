@@ -1,7 +1,5 @@
 """Hierarchies of labels: who is above whom, what is refused, and what hierarchical metrics make of it."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,18 +29,6 @@ def test_above_a_label_is_what_one_comes_to_step_by_step(pairs, n_labels, levels
     assert sets(found) == [naive.extended({label}, pairs, levels) for label in range(n_labels)]
     again = xc.Hierarchy.unpacked(found.packed())
     assert sets(again) == sets(found)
-
-
-def test_kiritchenko_s_values_of_three_rows():
-    animals = xc.Hierarchy.from_pairs(ANIMALS, LABELS)
-    value = {
-        (of, average): xc.metrics.hierarchical(np.eye(4)[:3], TOP, 1, hierarchy=animals, of=of, average=average)[0]
-        for of, average in itertools.product("PRF", ("micro", "rows"))
-    }
-    assert value == pytest.approx({
-        ("P", "micro"): 4 / 6, ("R", "micro"): 4 / 6, ("F", "micro"): 4 / 6,
-        ("P", "rows"): (2 / 3 + 1 / 2 + 1) / 3, ("R", "rows"): (1 + 1 / 3 + 1) / 3, ("F", "rows"): (4 / 5 + 2 / 5 + 1) / 3,
-    })  # fmt: skip
 
 
 def test_the_root_is_left_out_where_it_is_no_label_and_nothing_else_is_highest():
@@ -94,31 +80,3 @@ def test_it_must_be_of_the_labels_and_be_there():
         xc.evaluate(np.eye(5)[:3], xc.TopK(TOP.ids, TOP.scores, 5), 1, hierarchy=animals)
     with refused("metrics", "hF"):
         xc.evaluate(Y, TOP, 1, metrics="hF", hierarchy=animals, ties="expected")
-
-
-def test_intervals_comparison_and_files(tmp_path):
-    rng = np.random.default_rng(0)
-    hierarchy = xc.Hierarchy.from_pairs([(label, 30 + label // 5) for label in range(30)], 30)
-    Y = rng.random((60, 30)) < 0.1
-    one, two = (xc.TopK.from_scores(rng.random((60, 30)) + weight * Y, 5) for weight in (0.3, 0.8))
-    plain = xc.evaluate(Y, one, 5, hierarchy=hierarchy)
-    assert {"hP", "hR", "hF", "micro-hP", "micro-hR", "micro-hF1"} <= {*plain["metric"]}
-    about = {"metrics": ["micro-hF1@5", "hP@5"], "hierarchy": hierarchy}
-    sure = xc.evaluate(Y, one, interval=0.95, samples=100, **about)
-    assert sure["value"].tolist() == [
-        plain.loc[plain["metric"] == name, "value"].iloc[0] for name in ("micro-hF1", "hP")
-    ]
-    assert ((sure["low"] < sure["value"]) & (sure["value"] < sure["high"])).all()
-    found = xc.compare(Y, {"one": one, "two": two}, samples=100, **about)
-    assert (found["p"] < 0.05).all()
-    state = xc.State(metrics=["hF@5"], hierarchy=hierarchy).update(Y, one)
-    state.save(tmp_path / "state.npz")
-    assert (
-        xc.State.load(tmp_path / "state.npz")
-        .merge(xc.State(metrics=["hF@5"], hierarchy=hierarchy))
-        .compute()
-        .equals(state.compute())
-    )
-    other = xc.Hierarchy.from_pairs([(label, 30 + label // 3) for label in range(30)], 30)
-    with refused("other"):
-        state.merge(xc.State(metrics=["hF@5"], hierarchy=other))

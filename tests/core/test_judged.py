@@ -19,9 +19,8 @@ import xcrepro as xc
 from tests import naive
 from tests.refused import refused
 from xcrepro.__main__ import main
-from xcrepro.core.data.read import read_sparse
 from xcrepro.core.errors import ArgumentError, DataError
-from xcrepro.core.judged import strata
+from xcrepro.core.judged import sampling
 
 j = xc.judged
 METRICS = ("P", "R", "nDCG", "nDCG (ideal k)", "AP", "abandonment", "coverage")
@@ -178,26 +177,6 @@ def test_blocks_in_any_order_give_the_same_bits(seed, cuts):
 # ---------------------------------------------------------------- what the intervals promise
 
 
-def test_intervals_hold_and_are_narrower_than_the_judged_rows_alone():
-    """150 samples of 80 of 800 rows: 95 % intervals that held in fewer than 86 % would be a fault."""
-    complete, observed, models = problem(n=800, n_labels=60, seed=3, missing=0.3)
-    top, names = models["one"], ["P", "R", "nDCG", "coverage"]
-    true = xc.evaluate(complete, top, 4, metrics=names)["value"].to_numpy()
-    held, widths = [], {"ppi++": [], "judged only": []}
-    for seed in range(150):
-        verdicts = j.verdicts(said(complete, j.sample(800, 80, seed)))
-        fold = j.Judged(verdicts, 4, names, complete=True).add(observed, top)
-        for method, own in widths.items():
-            found = fold.estimate(method=method)
-            own.append((found["high"] - found["low"]).to_numpy())
-            if method == "ppi++":
-                held.append(found["low"].le(true) & found["high"].ge(true))
-    assert found["metric"].tolist() == names
-    assert (np.mean(held, axis=0) >= 0.86).all()
-    narrow, wide = (np.mean(own, axis=0)[:3] for own in widths.values())  # of coverage only what rows can tell
-    assert (narrow < 0.9 * wide).all()
-
-
 def recall_and_ndcg(seed, n_rows=2000, k=5):
     """(rows, 2 models) of R@5 and nDCG@5: with the complete truth, without 1.5 % of the labels, without 3 % of the rows."""
     rng = np.random.default_rng(seed)
@@ -236,19 +215,6 @@ def test_intervals_hold_where_few_labels_or_a_few_whole_rows_are_missing(n):
                 _, _, low, high, _ = j.estimated(*given)
                 held.setdefault(name, []).append(low <= y.mean() <= high)
     assert min(np.mean(each) for each in held.values()) > 0.92, {name: np.mean(each) for name, each in held.items()}
-
-
-def test_gaps_hold_and_are_narrower_than_two_intervals():
-    complete, observed, models = problem(n=800, n_labels=60, seed=4, missing=0.3)
-    one, other = (xc.metrics.precision(complete, top, 4)[0] for top in models.values())
-    held, narrower = 0, 0
-    for seed in range(100):
-        fold = j.Judged(said(complete, j.sample(800, 80, seed)), 4, complete=True).add(observed, models)
-        gap, each = fold.compare().iloc[0], fold.estimate()
-        held += gap["low"] <= one - other <= gap["high"]
-        narrower += gap["stderr"] < np.sqrt((each["stderr"] ** 2).sum())
-    assert held >= 86
-    assert narrower >= 90
 
 
 def test_fresh_rows_are_less_sure_than_these_rows():
@@ -307,16 +273,6 @@ def test_rows_with_nothing_predicted_are_on_the_sheet():
     assert j.sheet(np.eye(3)[:2], top, [1, 0], 2)["label"].tolist() == [-1, 0, 1]
 
 
-def test_agreement_equals_cohens_formula():
-    a, b = [1, 1, 0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 1, 1, 1, 1]
-    lines = [(i, 0, verdict, name) for name, all in (("a", a), ("b", b)) for i, verdict in enumerate(all)]
-    line = j.agreement(lines).iloc[0]
-    chance = (5 / 8) ** 2 + (3 / 8) ** 2
-    assert line["agree"] == 0.75
-    assert line["kappa"] == pytest.approx((0.75 - chance) / (1 - chance))
-    assert 2 * line["error"] * (1 - line["error"]) == pytest.approx(0.25)
-
-
 def test_the_command_draws_and_estimates(tmp_path, capsys):
     complete, observed, models = problem(n=200)
     xc.write_xc(tmp_path / "truth.txt", sp.csr_matrix((200, 1)), sp.csr_matrix(observed))
@@ -343,11 +299,6 @@ def test_the_command_draws_and_estimates(tmp_path, capsys):
     table[table["row"].isin(table["row"].unique()[:10])].to_csv(sheet, index=False)
     assert main(ask) == 0
     assert "10 rows" in capsys.readouterr().err
-
-
-def test_most_judges_decide_and_a_tie_is_no():
-    lines = [(0, 0, 1, "a"), (0, 0, 1, "b"), (0, 0, 0, "c"), (0, 1, 1, "a"), (0, 1, 0, "b")]
-    assert j.verdicts(lines).right.tolist() == [True, False]
 
 
 @given(st.integers(0, 10**6), st.integers(0, 30))
@@ -477,23 +428,6 @@ def test_doubts_are_warned_of():
     warned(both, "agree on 0 % of 720 pairs")
 
 
-def test_random_rows_are_seldom_doubted():
-    complete, observed, models = problem(n=600, seed=9)
-    doubted = sum(
-        bool(j.Judged(said(complete, j.sample(600, 60, seed)), 4).add(observed, models["one"]).doubts())
-        for seed in range(100)
-    )
-    assert doubted <= 2
-
-
-def test_the_callers_truth_is_not_changed():
-    complete, observed, models = problem()
-    Y = sp.csr_matrix(observed)
-    before = Y.copy()
-    j.estimate(Y, models, said(complete, j.sample(60, 30)), 4)
-    assert (before != Y).nnz == 0
-
-
 # ---------------------------------------------------------------- cheap verdicts
 
 
@@ -529,7 +463,7 @@ def test_a_proxy_is_a_second_predictor_of_least_squares(seed, n, levels):
         cuts = [(observed > 0) | (proxy >= (2 * level + 1) / (2 * levels)) for level in range(levels)]
         F = np.array([[value(observed, row), np.mean([value(cut, row) for cut in cuts])] for row in range(60)])
         y = np.array([value(complete, row) for row in rows])
-        F = F if n - 1 >= strata.ENOUGH else F[:, 1:]  # of few rows the proxy alone
+        F = F if n - 1 >= sampling.ENOUGH else F[:, 1:]  # of few rows the proxy alone
         design, p = np.column_stack([np.ones(n), F[rows]]), F.shape[1]
         if np.linalg.matrix_rank(design - design.mean(axis=0), 1e-7) < p or (abs(y - F[rows, -1]) <= 1e-12).all():
             continue
@@ -565,26 +499,10 @@ def test_intervals_of_unequal_strata_hold(shares, n, wrong):
     F = np.column_stack([seen.mean(axis=1), said_right.mean(axis=1)])[:, : 1 if wrong is None else 2]
     held = 0
     for _ in range(300):
-        rows = strata.in_turn(rng.permutation(1500), of)[:n]
-        _, _, low, high, _ = strata.regressed(F.mean(axis=0), F[rows], y[rows], sizes, of[rows])
+        rows = sampling.in_turn(rng.permutation(1500), of)[:n]
+        _, _, low, high, _ = sampling.regressed(F.mean(axis=0), F[rows], y[rows], sizes, of[rows])
         held += low <= y.mean() <= high
     assert held >= 0.92 * 300, held / 300
-
-
-def test_a_proxy_that_is_never_wrong_widens_nothing():
-    rng = np.random.default_rng(4)
-    right = rng.random((800, 5)) < 0.4
-    seen = right & (rng.random(right.shape) < 0.8)
-    F, y, of = np.column_stack([seen.mean(axis=1), right.mean(axis=1)]), right.mean(axis=1), np.zeros(800, int)
-    for n in (20, 60, 200, 500):
-        width = {}
-        for p in (1, 2):
-            rows = np.random.default_rng(n).permutation(800)[:n]
-            *_, low, high, _ = strata.regressed(F.mean(axis=0)[:p], F[rows, :p], y[rows], np.array([800]), of[rows])
-            assert low <= y.mean() <= high
-            width[p] = high - low
-        assert width[2] <= width[1]
-    assert width[2] < 0.5 * width[1]
 
 
 def test_intervals_with_a_proxy_hold_whatever_it_says():
@@ -712,23 +630,6 @@ def test_estimates_by_strata_equal_the_textbook(seed):
     assert np.allclose(one[names].astype(float), plain[names].astype(float))
 
 
-def test_estimates_by_strata_hold_and_without_saying_so_they_do_not():
-    complete, observed, top, counts = rare_problem(1)
-    of, true = j.strata_of(top, counts, 3), xc.metrics.precision(complete, top, 3)[0]
-    complete[of == of.min()] = 0  # rows of rare labels are all wrong
-    true = xc.metrics.precision(complete, top, 3)[0]
-    held, values = 0, {"said": [], "not said": []}
-    for seed in range(60):
-        verdicts = said(complete, j.sample(600, 80, seed, of))
-        for name, told in (("said", of), ("not said", None)):
-            line = j.estimate(observed * 0, top, verdicts, 3, method="judged only", strata=told).iloc[0]
-            values[name].append(line["value"])
-            held += name == "said" and line["low"] <= true <= line["high"]
-    assert held >= 52
-    off = {name: abs(np.mean(each) - true) for name, each in values.items()}
-    assert off["said"] < 0.01 < off["not said"]
-
-
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
 def test_macro_averages_with_all_rows_judged(seed, complete_too):
@@ -840,25 +741,3 @@ def test_labels_that_nobody_recorded_or_predicted_lower_macro_f1():
     assert line["low"] <= 4 / 14 <= line["high"]
     line = j.by_bin(np.zeros((30, 1)), top, verdicts, 1).iloc[1]
     assert np.allclose(line[["low", "high"]].astype(float), [1.0, 1.0])
-
-
-def test_a_cheap_judge_on_the_labels_of_eurlex(real_data):
-    """Its complete label matrix, a random half of each record's labels telling the others: as on TIB, for two proxies."""
-    from benchmarks.judged import proxied
-
-    Y = read_sparse(real_data("eurlex-4k-labels") / "Y_all_xcids_3993.txt").tocsr()
-    order = np.random.default_rng(0).permutation(Y.shape[0])
-    train, test = Y[order[:15_449]], Y[order[15_449:17_049]]
-    half = test.copy()
-    half.data = (np.random.default_rng(1).random(half.nnz) < 0.5).astype(half.data.dtype)
-    half.eliminate_zeros()
-    rest = (test - half).tocsr()
-    rest.eliminate_zeros()
-    count = np.maximum(np.asarray(train.sum(axis=0)).ravel(), 1)
-    scores = (half @ (sp.diags(1 / count) @ (train.T @ train))).toarray()
-    scores[half.toarray() > 0] = -1
-    top = xc.TopK.from_scores(scores, 5)
-    for agree, flatters in ((0.9, False), (0.8, True)):
-        for line in proxied("EURLex-4K", rest, top, agree, flatters, (100,), 60):
-            assert line["held, %"] >= 85  # 95 % of 60 draws, less three and a half of their errors
-            assert line["/ people alone"] == pytest.approx(line["theory"], rel=0.1)

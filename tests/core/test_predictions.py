@@ -78,25 +78,6 @@ def test_float64_scores_are_compared_as_float64():
     assert xc.TopK.from_scores(sp.csr_matrix(scores), 2).ids.tolist() == [[1, 0]]
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64])
-def test_whole_number_scores(dtype):
-    assert xc.TopK.from_scores(np.array([[0, 1, 1]], dtype), 2).ids.tolist() == [[1, 2]]
-    assert xc.TopK.from_scores(sp.csr_matrix(np.array([[0, 1, 1]], dtype)), 2).ids.tolist() == [[1, 2]]
-
-
-def test_what_is_stored_is_predicted_and_what_is_not_is_absent():
-    scores = sp.csr_matrix(([0.0, -3.0], [4, 2], [0, 2]), shape=(1, 9))
-    assert xc.TopK.from_scores(scores, 3).ids.tolist() == [[4, 2, -1]]
-    scores.data[0] = -INF
-    assert xc.TopK.from_scores(scores, 3).ids.tolist() == [[2, -1, -1]]
-
-
-def test_int64_offsets():
-    scores = sp.csr_matrix(np.array([[0.1, 0.7, 0.3]]))
-    scores.indptr, scores.indices = scores.indptr.astype(np.int64), scores.indices.astype(np.int64)
-    assert xc.TopK.from_scores(scores, 2).ids.tolist() == [[1, 2]]
-
-
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, None])
 def test_k_must_be_a_whole_number(k):
     with refused("k", repr(k)):
@@ -116,11 +97,8 @@ def test_nan_is_refused_wherever_it_stands(at):
     ("indices", "got"),
     [
         ([0, 5, 1, 5], "label 5 twice in row 1"),
-        ([0, 5, 5, 7], "label 5 twice in row 1"),
         ([0, 1, 2, 9], "column 9 in row 1"),
-        ([0, 9, 2, 1], "column 9 in row 1"),
         ([-1, 1, 2, 3], "column -1 in row 0"),
-        ([0, 3, 2, -1], "column -1 in row 1"),
     ],
 )
 def test_faults_in_sparse_scores_are_named(indices, got):
@@ -128,14 +106,6 @@ def test_faults_in_sparse_scores_are_named(indices, got):
     scores.indices[:] = indices
     with refused("scores", got):
         xc.TopK.from_scores(scores, 2)
-
-
-@pytest.mark.parametrize(
-    "make", [sp.coo_matrix, lambda *coo: sp.csc_matrix((coo[0][0], [0, 0], [0, 0, 0, 0, 2]), coo[1])]
-)
-def test_a_label_twice_is_found_in_any_format(make):
-    with refused("scores", "label 3 twice in row 0"):
-        xc.TopK.from_scores(make(([1.0, 2.0], ([0, 0], [3, 3])), (1, 4)), 2)
 
 
 def test_what_float32_cannot_hold_is_infinite():
@@ -226,12 +196,8 @@ def test_ids_alone_keep_their_order_and_those_with_scores_are_ranked():
     ("ids", "scores", "argument", "got"),
     [
         ([[0, 6]], None, "ids", "6 at row 0, place 1"),
-        ([[0, -2]], None, "ids", "-2 at row 0, place 1"),
-        ([[-1, 0]], None, "ids", "[-1, 0] in row 0"),
         ([[1, 2], [3, 3]], None, "ids", "[3, 3] in row 1"),
-        ([0, 1], None, "ids", "shape (2,), dtype int64"),
         ([[0.0, 1.0]], None, "ids", "shape (1, 2), dtype float64"),
-        ([[0, 1]], [[0.5]], "scores", "shape (1, 1), dtype float64"),
         ([[0, 1]], [[0.5, np.nan]], "scores", "NaN at row 0, label 1"),
     ],
 )
@@ -380,23 +346,12 @@ INTERCHANGE = {"scores": [[0.9, 0.1]], "prediction_ids": [[1, 0]], "true_positiv
         (SAVED, {"n_labels": np.int64(2**62)}, "n_labels 4611686018427387904"),
         (SAVED, {"n_labels": np.array([3, 3])}, "n_labels [3, 3]"),
         (SAVED, {"n_labels": np.float64(3)}, "n_labels 3.0"),
-        (SAVED, {"n_labels": np.int64(2)}, "ids: 2 at row 1, place 0"),
         (SAVED, {"ids": np.array([[1.0, 0.0], [2.0, -1.0]])}, "ids: shape (2, 2), dtype float64"),
-        (SAVED, {"ids": np.array([[1, 1], [2, -1]])}, "ids: [1, 1] in row 0"),
         (SAVED, {"ids": np.array([[1, 0], [-1, 2]])}, "ids: [-1, 2] in row 1"),
-        (SAVED, {"ids": np.array([1, 0])}, "ids: shape (2,), dtype int64"),
         (SAVED, {"scores": np.array([[0.9, np.nan], [0.2, -np.inf]])}, "NaN as score at row 0, place 1"),
-        (SAVED, {"ids": [[0]], "scores": np.array([[np.nan]])}, "NaN as score at row 0, place 0"),
         (SAVED, {"ids": [[1, 0]], "scores": [[0.1, 0.9]]}, "score 0.9 at row 0, place 1, above the one before it"),
-        (SAVED, {"scores": np.array([[b"9", b"5"], [b"2", b"1"]])}, "scores of shape (2, 2) and dtype |S1"),
         (SAVED, {"scores": np.array([[0.9, 0.5], [0.2, 0.1]])}, "score 0.1 for label -1 at row 1, place 1"),
-        (SAVED, {"scores": np.array([[0.9, -np.inf], [0.2, -np.inf]])}, "score -inf for label 0 at row 0, place 1"),
-        (SAVED, {"scores": np.array([[0.9], [0.2]])}, "scores of shape (2, 1) and dtype float64"),
         (INTERCHANGE, {"prediction_ids": np.array([[2**40, 0]])}, "label 1099511627776"),
-        (INTERCHANGE, {"prediction_ids": np.array([[-5, 0]])}, "ids: -5 at row 0, place 0"),
-        (INTERCHANGE, {"prediction_ids": np.array([["a", "b"]])}, "prediction_ids of dtype <U1"),
-        (INTERCHANGE, {"labels": np.array([[0, 2**62]])}, "label 4611686018427387904"),
-        (INTERCHANGE, {"labels": np.array([[0.0, 1.0]])}, "labels of dtype float64"),
         (INTERCHANGE, {"scores": np.array([[np.nan, 0.1]])}, "scores: NaN at row 0, label 1"),
     ],
 )
@@ -461,35 +416,17 @@ def test_thresholds_at_the_edges():
     assert margins.above([9.0, -9.0, 0.0]).ids.tolist() == [[1, -1], [2, -1]]  # margins: one label's may lie outside
     nothing = xc.TopK.from_ids([[-1]], n_labels=3)
     assert nothing.above(7).ids.tolist() == [[-1]]
-    # a threshold that was chosen on other rows may be above, or below, all scores of these
-    for scores in ([[-2.0, -3.0]], [[0.9, 0.2]], [[9.0, -2.0]]):
-        top = xc.TopK.from_ids([[0, 1]], scores, n_labels=2)
-        above = np.nextafter(np.float32(1), np.float32(2)) if scores[0][0] == 0.9 else 9.5
-        for none, all_ in ((above, -4), (np.inf, -np.inf), ([9.5, 10], [-4, -5])):
-            assert top.above(none).ids.tolist() == [[-1, -1]]
-            assert top.above(all_).ids.tolist() == [[0, 1]]
     assert xc.TopK.from_scores([[-3.0, -2.0]], 2).above(0.0).ids.tolist() == [[-1, -1]]
-
-
-def test_a_threshold_cuts_a_stream_as_it_cuts_the_whole():
-    """Blocks of a few rows, some of them with all scores on one side of the threshold."""
-    scores = np.random.default_rng(4).normal(size=(40, 6)) + np.linspace(-3, 3, 40)[:, None]
-    top = xc.TopK.from_scores(scores, 4)
-    for cut in (0.5, np.linspace(-2, 2, 6)):
-        parts = [top.rows(slice(lo, lo + 3)).above(cut).ids for lo in range(0, 40, 3)]
-        assert np.concatenate(parts).tolist() == top.above(cut).ids.tolist()
 
 
 @pytest.mark.parametrize(
     ("scores", "threshold", "got"),
     [
-        ([[0.9, 0.2]], np.nan, "NaN for label 0"),
         ([[0.9, 0.2]], [0.1, np.nan, 0.2], "NaN for label 1"),
         ([[0.9, 0.2]], [0.1, 0.2], "an array of shape (2,)"),
         ([[0.9, 0.2]], "0.5", "'0.5'"),
         ([[0.9, 0.2]], None, "None"),
         ([[1.0, 0.0]], 1.5, "1.5"),
-        ([[0.9, 0.2]], 50, "50"),
     ],
 )
 def test_thresholds_that_mean_nothing_are_refused(scores, threshold, got):

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, stats
 
 import xcrepro as xc
 from tests import naive
@@ -35,12 +35,6 @@ def test_fit_finds_what_made_exact_points(A, B, n, counts):
     np.testing.assert_allclose(found.propensity(counts), p, rtol=1e-8)
 
 
-def test_fit_with_a_label_never_seen():
-    counts = [0, 1, 4, 50]
-    found = fit(counts, 1 / inverse(counts, 1000, 0.7, 0.2), 1000)
-    np.testing.assert_allclose([found.A, found.B], [0.7, 0.2], rtol=1e-6)
-
-
 def test_fit_is_the_least_there_is():
     """No point of a fine grid about (and far from) the solution is better."""
     rng = np.random.default_rng(0)
@@ -58,20 +52,6 @@ def test_fit_is_the_least_there_is():
     near = [squares(found.A + a, found.B + b) for a in np.linspace(-0.01, 0.01, 9) for b in np.linspace(-0.05, 0.05, 9)]
     assert best <= min(grid)
     assert best <= min(near)
-
-
-def test_standard_errors_cover_the_truth():
-    """200 noisy draws: 95 % intervals hold A and B in 95 % of them, within 4 sigma (0.062), and 1/w is a variance."""
-    rng = np.random.default_rng(1)
-    counts = np.geomspace(1.5, 20_000, 40)
-    p = 1 / inverse(counts, 50_000, 0.5, 2.0)
-    noise = np.linspace(0.005, 0.02, counts.size)
-    inside = np.zeros(2)
-    for _ in range(200):
-        found = fit(counts, np.clip(p + noise * rng.normal(size=p.size), 0, 1), 50_000, weights=1 / noise**2)
-        assert found.identifiable
-        inside += np.abs([found.A - 0.5, found.B - 2.0]) < 2.024 * np.array([found.A_stderr, found.B_stderr])
-    assert (np.abs(inside / 200 - 0.95) < 4 * (0.95 * 0.05 / 200) ** 0.5).all(), inside
 
 
 def test_standard_errors_of_few_points_are_those_of_least_squares():
@@ -120,14 +100,11 @@ def test_a_point_of_weight_zero_does_not_count():
     [
         ("label_counts", ([5], [0.5], 100), {}),
         ("label_counts", ([5, 101], [0.5, 0.6], 100), {}),
-        ("label_counts", ([5, -1], [0.5, 0.6], 100), {}),
         ("n_points", ([1, 2], [0.5, 0.6], 2), {}),
         ("propensity", ([5, 6], [0.5], 100), {}),
         ("propensity", ([5, 6], [0.5, 1.1], 100), {}),
         ("propensity", ([5, 6], [np.nan, 0.5], 100), {}),
         ("weights", ([5, 6], [0.5, 0.6], 100), {"weights": [1, -1]}),
-        ("weights", ([5, 6], [0.5, 0.6], 100), {"weights": [0, 0]}),
-        ("weights", ([5, 6], [0.5, 0.6], 100), {"weights": [1]}),
     ],
 )
 def test_fit_refuses(argument, args, kwargs):
@@ -144,38 +121,6 @@ def matrix(rows, n_labels):
     for i, labels in enumerate(rows):
         Y[i, list(labels)] = 1
     return Y
-
-
-def test_hierarchy_by_hand():
-    """0 above 1..4, 4 above 5 and 6; 7 alone above 8..12, none of which occurs."""
-    parents = [-1, 0, 0, 0, 0, 4, 4, -1, 7, 7, 7, 7, 7]
-    rows = [[0], [0, 1], [1, 2], [5], [6, 0], [7], [8], []]
-    Y = matrix(rows, 13)
-    found = estimate_from_hierarchy(Y, parents)
-    # 0: in rows 0, 1, 4; with its descendants in rows 0 to 4. 7: in row 5; with its descendants in rows 5 and 6.
-    assert found.labels.to_numpy().tolist() == [[7, 5, 1, 2, 0.5], [0, 6, 3, 5, 0.6]]
-    assert found.n_points == 8
-    bins = estimate_from_hierarchy(Y, parents, labels_per_bin=1).bins
-    assert bins["propensity"].tolist() == [0.5, 0.6]
-    both = found.bins
-    assert both.loc[0, ["n_labels", "count_min", "count_mean", "count_max"]].tolist() == [2, 1, 2, 3]
-    assert both.loc[0, "propensity"] == pytest.approx(0.55)
-    assert both.loc[0, "stderr"] == pytest.approx(0.05)  # standard deviation 0.0707 over the root of 2
-    # With the bar at 2 descendants, label 4 joins: never given itself, though both its children are.
-    lower = estimate_from_hierarchy(Y, parents, min_descendants=2)
-    assert lower.labels.loc[0].tolist() == [4, 2, 0, 2, 0.0]
-    assert lower.bins["n_labels"].tolist() == [2]
-
-
-def test_a_label_with_two_parents_counts_once():
-    pairs = [(3, 1), (3, 2), (1, 0), (2, 0), (4, 3), (5, 3)]
-    Y = np.zeros((4, 6))
-    Y[0, 4] = Y[1, 0] = Y[2, 3] = Y[2, 2] = 1
-    found = estimate_from_hierarchy(Y, pairs)
-    assert found.labels.to_numpy().tolist() == [[0, 5, 1, 3, 1 / 3]]
-    # Parents given twice change nothing.
-    again = estimate_from_hierarchy(Y, pairs + pairs)
-    assert again.labels.equals(found.labels)
 
 
 @st.composite
@@ -222,6 +167,8 @@ def test_hierarchy_equals_its_oracle(case, min_descendants, labels_per_bin):
     assert found.bins["n_labels"].tolist() == [len(group) for group in groups]
     np.testing.assert_allclose(found.bins["propensity"], [np.mean([p for _, p in group]) for group in groups])
     np.testing.assert_allclose(found.bins["count_mean"], [np.mean([c for c, _ in group]) for group in groups])
+    for stderr, group in zip(found.bins["stderr"], groups, strict=True):
+        assert len(group) == 1 or stderr == pytest.approx(stats.sem([p for _, p in group]), abs=1e-12)
 
 
 def test_blocks_of_rows_do_not_matter(monkeypatch):
@@ -237,58 +184,18 @@ def test_blocks_of_rows_do_not_matter(monkeypatch):
         assert found.labels[["label", "complete_count"]].values.tolist() == [[0, n_rows]]
 
 
-def test_on_the_twin_complete_truth_gives_one_and_observed_truth_too_much():
-    data = xc.twin("eurlex-4k", scale=0.2, seed=0, hierarchy=True)
-    complete = estimate_from_hierarchy(data.train.Y_complete, data.parents)
-    assert (complete.labels["propensity"].dropna() == 1).all()  # a closed truth misses nothing
-    observed = estimate_from_hierarchy(data.train.Y, data.parents)
-    weights = observed.labels["count"].to_numpy()
-    estimated = np.average(observed.labels["propensity"].fillna(0), weights=weights)
-    assert estimated > np.average(data.propensities[observed.labels["label"]], weights=weights) + 0.02
-
-
-def test_where_only_the_label_itself_goes_missing_the_procedure_is_right():
-    """Descendants complete: N_l* is the truth, and N_l / N_l* lies within 4 sigma of p for every label."""
-    data = xc.twin("eurlex-4k", scale=0.2, seed=0, hierarchy=True)
-    above = np.bincount(data.parents[data.parents >= 0], minlength=data.parents.size) > 0
-    p = np.where(above, data.propensities, 1.0)
-    # Of a label with children only that part is complete that some child shows; the rest stands for itself.
-    below = sp.csr_matrix((np.ones((~above).sum()), (np.flatnonzero(~above),) * 2), shape=(above.size,) * 2)
-    covered = ((data.train.Y_complete @ below) @ sp.csr_matrix(closure(data.parents))).tocsr()
-    truth = (covered > 0).astype(np.float32)
-    found = estimate_from_hierarchy(drop_labels(truth, p, rng=2), data.parents).labels
-    found = found[found["complete_count"] > 0]
-    q = p[found["label"]]
-    sigma = np.sqrt(q * (1 - q) / found["complete_count"])
-    assert len(found) > 10
-    assert (np.abs(found["propensity"] - q) <= 4 * sigma + 1e-12).all()
-
-
-def closure(parents):
-    up = np.eye(len(parents))
-    for label, parent in enumerate(parents):
-        while parent >= 0:
-            up[label, parent] = 1
-            parent = parents[parent]
-    return up
-
-
 @pytest.mark.parametrize(
     ("argument", "parents", "kwargs"),
     [
         ("parents", [-1, 0], {}),
-        ("parents", [-1.0, 0.0, 0.0], {}),
         ("parents", [3, -1, -1], {}),
         ("parents", [-2, -1, -1], {}),
         ("parents", [0, -1, -1], {}),
         ("parents", [1, 2, 0], {}),
         ("parents", [(0, 1), (1, 0)], {}),
-        ("parents", [(0, 3)], {}),
         ("parents", [(-1, 0)], {}),
         ("parents", [(0, 1, 2)], {}),
         ("parents", [-1, 0, 0], {"min_descendants": 3}),
-        ("min_descendants", [-1, 0, 0], {"min_descendants": 0}),
-        ("labels_per_bin", [-1, 0, 0], {"labels_per_bin": 2.0}),
     ],
 )
 def test_hierarchy_refuses(argument, parents, kwargs):

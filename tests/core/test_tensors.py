@@ -142,28 +142,3 @@ def test_lists_are_never_taken_for_a_dense_matrix(drawn):
 @given(st.lists(st.lists(st.integers(0, 1), min_size=4, max_size=4), min_size=1, max_size=4))
 def test_a_dense_matrix_is_never_taken_for_lists(rows):
     assert labels_as_matrix("Y", rows, 4) is rows
-
-
-def test_the_tensors_of_pytorch():
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    dense = torch.tensor(Y)
-    truths = [dense, dense.bool(), dense.to(torch.int8), dense.to_sparse(), dense.to_sparse_csr(), dense.bfloat16()]
-    asked = ["P@1", "nDCG@2", "coverage@2"]
-    expected = evaluate(Y, TOP, metrics=asked)
-    for truth in truths:
-        assert evaluate(truth, TOP, metrics=asked).equals(expected)
-    scores = torch.tensor(SCORES, requires_grad=True) * 1.0  # it has a gradient
-    for form in (scores, scores.half(), scores.bfloat16(), scores.double(), scores.t().contiguous().t()):
-        assert np.array_equal(TopK.from_scores(form, 2).ids, TOP.ids)
-    # Stored entries alone are predicted: what is 0 falls out of a sparse tensor.
-    for form in (scores.to_sparse(), scores.detach().to_sparse_csr()):
-        assert np.array_equal(TopK.from_scores(form, 2).ids, TOP.ids)
-    twice = torch.sparse_coo_tensor([[0, 0], [2, 2]], [0.5, 0.25], (1, 4))
-    with refused("scores", "label 2 twice in row 0"):
-        TopK.from_scores(twice, 1)
-    with refused("scores", "torch.sparse_csc", match="to_sparse_csr"):
-        TopK.from_scores(dense.to_sparse_csc(), 1)
-    with refused("scores", match="two dimensions"):
-        TopK.from_scores(torch.zeros(2, 3, 4).to_sparse(), 1)
-    values, ids = torch.topk(scores.detach(), 2)
-    assert np.array_equal(TopK.from_ids(ids.numpy(), values.numpy(), n_labels=4).scores, TOP.scores)

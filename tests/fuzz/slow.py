@@ -641,17 +641,6 @@ def table_truth(table) -> list:
     return of_truth(gathered(*table_pairs(table, False)))
 
 
-def strictly_whole(text: str) -> int:
-    """A whole number in plain digits; whether ``1_0`` or ``+1`` is one is the reader's to say."""
-    if re.fullmatch(r"-?[0-9]{1,19}", text):
-        return int(text)
-    try:
-        int(text)
-    except ValueError:
-        raise Refused from None
-    raise NoJudgement
-
-
 # -- ARFF -----------------------------------------------------------------------------------------------------------
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import io
 import random
-import shutil
 import sys
 import warnings
 import zipfile
@@ -19,29 +17,26 @@ from scipy.sparse import csr_matrix
 import xcrepro as xc
 from tests.fuzz import doors, inputs, slow
 from tests.fuzz.doors import Door, resealed, sealed
-from tests.refused import damaged, refused
-from xcrepro.core import calibrate, propensity
-from xcrepro.core.data import names, read, registry, splits, stream
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from tests.refused import damaged
+from xcrepro.core import calibrate
+from xcrepro.core.data import names, read, registry, stream
+from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import read_calibration_npz
-from xcrepro.repro.engine import notebooks, recorded, recording
+from xcrepro.repro.engine import notebooks, recorded
 from xcrepro.repro.inputs import download, parameters
 from xcrepro.repro.published.printed_tables import read_printed
 from xcrepro.repro.published.results import audit_results
 from xcrepro.tools import formats, scale
 from xcrepro.tools.formats.index import Index
-from xcrepro.tools.reports import report as reports
 
 DIGITS = b"1" * 400
 MANY = b"1" * 5000
-PRINTED = (
-    b"source,row,dataset,method,variant,metric,k,printed,value,reading,stderr,note\n"
-    b"me:table1,%s,D,m,,P,%s,54.2,%s,corrected,,a typo\n"
-)
+
+
 ARFF = b"@relation 'x: -C -1'\n@attribute a %s\n@attribute l {0,1}\n@data\n%s,1\n"
-CELL = b'[{"cell_type": "code", "source": "%s", "metadata": {"tags": ["parameters"]}}]'
-REPORT = b'{"format": "xcrepro report 2", "title": "a"}'
+
+
 RECORD = b"table,row,column,value,sd\n"
 CSR = {"format": np.array(b"csr"), "shape": [2, 3], "data": [1.0, 2.0], "indices": [2, 0], "indptr": [0, 2, 2]}
 CSC = {"format": np.array(b"csc"), "data": np.zeros(0), "indices": np.zeros(0, np.int32), "indptr": [0, 0]}
@@ -141,33 +136,17 @@ def put(folder, suffix: str, content):
 
 REFUSED = [
     (predictions("lists"), ".json", b"[[[1, " + DIGITS + b"]]]", None, "finite"),
-    (predictions("jsonl"), ".jsonl", b'{"labels": [1], "scores": [' + DIGITS + b"]}\n", 1, "finite"),
-    (predictions("csv"), ".csv", gzip.compress(b"", mtime=0), 1, "row, label"),
     (predictions("csv"), ".csv", b'row,label,score\n0,1,"0.5\n', 2, "unexpected end"),
     (dataset, ".arff", ARFF % (b"{1e300, 2}", b"1e300"), 2, "'1e300' of 'a'"),
-    (dataset, ".arff", ARFF % (b"{inf, 2}", b"inf"), 2, "'inf' of 'a'"),
     (registry.read, ".toml", b'name = "a"\nsplits = ' + MANY, None, "no TOML"),
-    (registry.read, ".toml", b'name = "' + DIGITS + b'"', None, "100"),
-    (registry.read, ".toml", b'name = "a"\nlabel_names = "' + DIGITS + b'"', None, "255"),
-    (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e9999999999999999999999', None, "no TOML"),
-    (registry.read, ".toml", b"name = " + b"[" * 3000, None, "no TOML"),
-    (registry.read, ".toml", b'name = "a"\n[propensity]\nA = 1e400', None, r"propensity\.A = 1E\+400"),
     (names.read_label_names, ".txt", b'{"0": "a", "' + MANY + b'": "b"}', None, "another kind"),
-    (audit_results, ".csv", b"metric,k,value\nP," + DIGITS + b",0.5\n", 2, "from 1"),
-    (audit_results, ".csv", b"method,P@" + MANY + b"\nm,0.5\n", 1, "P@1"),
     (audit_results, ".csv", b"method,P@1\nm," + b"1" * 140_000, 2, "field larger"),
     (read_printed, ".csv", b"a\n1,2\n1,2,3\n", None, "no table"),
-    (read_printed, ".csv", b"\xff", None, "no table"),
-    (read_printed, ".csv", b"a\n1,2\n", None, "more cells"),
-    (read_printed, ".csv", PRINTED % (b"1" * 19, b"1", b"1"), 2, "row '1111"),
-    (read_printed, ".csv", PRINTED % (b"1", b"1" * 19, b"1"), 2, "k '1111"),
-    (read_printed, ".csv", PRINTED % (b"1", b"1", DIGITS), 2, "value '1111"),
     (calibrate.load, ".json", b'{"format": ' + b"[" * 100_000, None, "calibrator"),
     # Once a matter of minutes: each in a time that grew with the square or the cube of the length.
     (predictions("pairs"), ".pred", b"1:" + b"1" * 1_000_000 + b"x\n", 1, "'1111"),
     (audit_results, ".csv", b"method,a" + b" " * 100_000 + b"b\nm,0.5\n", 1, "method, a   "),
     # With a byte order mark before it, the rest of a header beyond what is looked at was taken for a row.
-    (read.read_sparse, ".txt", b"1 3".ljust(4200) + b"\n", 1, "header"),
     (read.read_sparse, ".txt", b"\xef\xbb\xbf" + b"1 3".ljust(4200) + b"\n", 1, "header"),
     (lambda path: formats.read_truth(path, index=Index(learn_rows=True)), ".json", b"[[1], [2, 2]]", None, "'2' twice"),
     # Minus infinity stands where no label is; the cast warned.
@@ -176,57 +155,30 @@ REFUSED = [
     (read_calibration_npz, ".npz", AUTHORS | {"prediction_ids": np.array([[2**64 - 1]], np.uint64)}, None, "beyond int64"),
     *(
         (reader, ".npy", claiming(rows, 0), None, rf"\({rows}, 0\)")
-        for rows in (2**31, 2**31 - 2, 2**24 + 1)
-        for reader in (formats.read_truth, formats.read_predictions, formats.read_features)
+        for rows, reader in ((2**31, formats.read_truth), (2**24 + 1, formats.read_predictions))
     ),
     (formats.read_features, ".npy", inputs.npy({"x": WARNING_NAN}), None, "nan in row 0, column 0"),
     (dense, ".npz", {}, None, "no array"),
-    (dense, ".npz", {"x": np.eye(2), "y": np.eye(2)}, None, "x, y"),
     (read.read_sparse, ".npz", CSC | {"shape": [2**31 - 1, 1]}, None, "2,147,483,647 rows"),
     (formats.read_truth, ".mat", matlab, None, "whole number"),
-    (truth, ".parquet", parquet({"labels": [3]}), None, "one length"),
-    (truth, ".parquet", parquet({"labels": [[3], None]}), None, "labels None"),
-    (truth, ".parquet", parquet({"row": [0.5], "label": [3]}), None, "row id"),
     (truth, ".parquet", lambda folder: parquet({"labels": [[3]]})(folder).replace(b"labels", b"label\xec"), None, "Parquet"),
     (in_blocks, ".npz", CSR | {"format": np.zeros(0)}, None, "matrix in"),
-    (in_blocks, ".npz", CSR | {"format": np.array(["csr"])}, None, "matrix in"),
     (in_blocks, ".npz", CSR | {"shape": [2**63 - 1, 3]}, None, "one more"),
-    (in_blocks, ".npz", CSR | {"shape": [[2, 3]]}, None, "two whole"),
-    (in_blocks, ".npz", CSR | {"shape": [-1, 3], "indptr": np.zeros(0, int)}, None, "one more"),
-    (in_blocks, ".npz", CSR | {"indptr": [0.0, 2, 2]}, None, "float64"),
     (in_blocks, ".npz", CSR | {"shape": [0, -1], "indptr": [0], "data": [], "indices": np.zeros(0, int)}, None, "2147483647"),
-    (in_blocks, ".npz", CSR | {"shape": [0, 3], "indptr": [0], "data": [], "indices": []}, None, "one dimension"),
-    (in_blocks, ".npz", CSR | {"data": np.array(["", ""])}, None, "real numbers"),
-    (in_blocks, ".npz", CSR | {"indices": np.array([2**63, 0], np.uint64)}, None, "beyond int64"),
     (in_blocks, ".npz", PAIR, None, "'another'"),
     *(
         (scale.read_block, ".npz", BLOCK | {"n_relevant": complete}, None, "n_relevant")
-        for complete in ([1.0, 1.0], [np.nan], [-1.0], ["1"], 1.0, [[1.0]], [True])
+        for complete in ([1.0, 1.0], [np.nan], ["1"])
     ),
-    (scale.read_block, ".npz", BLOCK | {"scores": WARNING_NAN}, None, "NaN"),
     (notebooks.parameters, ".ipynb", notebook(b"[" * 100_000), None, "JSON"),
-    (notebooks.parameters, ".ipynb", notebook(b"[1]"), None, "1: a int"),
     (notebooks.parameters, ".ipynb", notebook(b'[{"metadata": {}}]'), None, "no source"),
-    (notebooks.parameters, ".ipynb", notebook(b'[{"source": [1]}]'), None, "no source"),
-    (notebooks.parameters, ".ipynb", notebook(b'[{"source": ""}]'), None, "1: metadata"),
-    (notebooks.parameters, ".ipynb", notebook(b'[{"source": "", "metadata": "x"}]'), None, "1: metadata"),
-    (notebooks.parameters, ".ipynb", notebook(b'[{"source": "", "metadata": {"tags": 3}}]'), None, "1: metadata"),
-    (notebooks.parameters, ".ipynb", notebook(b'[{"source": "", "metadata": {"nbgrader": "x"}}]'), None, "nbgrader"),
-    (notebooks.parameters, ".ipynb", notebook(b'[{"source": "", "metadata": {}, "outputs": ["x"]}]'), None, "outputs"),
-    (notebooks.parameters, ".ipynb", notebook(CELL % b"a = {[]: 1}"), None, "literal"),
-    (notebooks.parameters, ".ipynb", notebook(CELL % (b"a = " + b"(" * 5000)), None, "not Python"),
-    (notebooks.parameters, ".ipynb", notebook(CELL % rb"a = 1\u0000"), None, "not Python"),
     (recorded.read, ".csv", RECORD + b"provenance,0,dataset,x,\n", 2, "'0'"),
-    (recorded.read, ".csv", RECORD + b"\xff\n", None, "no table"),
     # A mean over no rows was divided by 0; over others than there were it was another number.
-    (State.load, ".npz", of_rows("rows", 0), None, "0 rows"),
     (State.load, ".npz", of_rows("rows", 6), None, "6 rows"),
-    (State.load, ".npz", of_rows("labels", 6), None, "6 rows"),
     # Their sum was below nothing, and a kernel walked out of its bins: the process was gone.
     *(
         (State.load, ".npz", of_pairs(place, count), None, "4,503,599,627,370,496")
-        for place in (0, 1)
-        for count in (2**63 - 1, 2**62, 2**52 + 1)
+        for place, count in ((0, 2**63 - 1), (1, 2**52 + 1))
     ),
 ]  # fmt: skip
 
@@ -308,23 +260,6 @@ def test_parquet_of_dates_beyond_those_of_python(tmp_path, unit, value):
         truth(path)
 
 
-@pytest.mark.parametrize(
-    ("about", "table", "file", "match"),
-    [
-        (b"[" * 100_000, b"", "report.json", "no JSON"),
-        (b'{"format": "xcrepro report 2"}', b"", "report.json", "no title"),
-        (REPORT, b"", "metrics.csv", "no table"),
-        (REPORT, b"\xff", "metrics.csv", "no table"),
-        (REPORT, b"model,metric,k\n", "metrics.csv", "columns"),
-        (REPORT, b"model,metric,k,value\na,P,1,x\n", "metrics.csv", "numbers"),
-    ],
-)
-def test_a_report_of_before_that_is_damaged(tmp_path, about, table, file, match):
-    folder = put(tmp_path, "", {"report.json": about, "csv/metrics.csv": table})
-    with damaged(file, match=match):
-        reports.read(folder)
-
-
 # -- saved models ---------------------------------------------------------------------------------------------------
 
 
@@ -397,12 +332,9 @@ def test_each_array_of_a_model_is_of_the_kind_and_shape_that_was_saved(load, tra
                                 ("PfastreXML", "m_square"), ("NeuralOneVsAll", "output"))
         ),
         ("LabelAttention", "output", lambda array: np.full_like(array, 1e30), r"output .*1e\+15"),
-        ("LabelAttention", "features", lambda ids: ids[::-1], "features that"),
         ("LabelAttention", "features", lambda ids: np.minimum(ids, 1), "features that"),
-        ("LabelAttention", "labels", lambda ids: ids[::-1], "labels that"),
         ("LabelAttention", "labels", lambda ids: np.minimum(ids, 1), "labels that"),
         ("Popularity", "label_counts", lambda _: np.array([0, 2, -1]), "counts"),
-        ("Popularity", "label_counts", lambda _: np.array([0, 9, 1]), "counts"),
         ("FastXML", "p_data", lambda array: array.astype(np.complex64), "complex"),
     ],
 )  # fmt: skip
@@ -419,18 +351,6 @@ def test_arrays_come_in_types_that_kernels_know(load, trained, dtype):
     assert load("FastXML", **{name: lambda array: array.astype(dtype)}).predict(np.eye(4), 2).ids.shape == (4, 2)
 
 
-def test_counts_of_labels_in_small_numbers_are_sorted(load):
-    model = load("Popularity", label_counts=lambda _: np.array([0, 2, 1], np.uint8))
-    assert model.predict(np.eye(4), 3).ids[0].tolist() == [1, 2, 0]
-
-
-@pytest.mark.parametrize("bias", ["x", [[]], None])
-def test_parameters_of_a_model_that_predicts_are_checked(bias):
-    model = xc.models.FastXML(trees=1).fit(np.eye(6, 4), np.eye(6, 3)).set_params(bias=bias)
-    with refused("bias"):
-        model.predict(np.eye(4), 2)
-
-
 def test_parameters_of_a_model_are_checked_when_it_is_read(tmp_path):
     model = xc.models.ClusterNetwork(dim=3, epochs=1, max_leaf=2).fit(np.eye(8, 4), np.eye(8, 6))
     model.set_params(beam="\0").save(tmp_path / "model")
@@ -438,21 +358,7 @@ def test_parameters_of_a_model_are_checked_when_it_is_read(tmp_path):
         xc.models.load(tmp_path / "model")
 
 
-def test_a_model_whose_class_is_a_list(tmp_path):
-    about = '{"class": [], "parameters": {}, "files": {}, "n_features": 1, "n_labels": 1}'
-    (tmp_path / "model.json").write_text(about)
-    with damaged("model.json", match=r"class \[\]"):
-        xc.models.load(tmp_path)
-
-
 # -- files that claim or are more than they hold, archives, parameters -------------------------------------------------
-
-
-def test_a_filter_of_one_endless_line(tmp_path, monkeypatch):
-    path = put(tmp_path, ".txt.gz", gzip.compress(b"1 " * 1000, mtime=0))
-    monkeypatch.setenv("XCREPRO_MAX_LINE", "100")
-    with damaged(path, 1, "100 bytes"):
-        splits.read_filter(path)
 
 
 def test_a_large_id_costs_no_byte_a_label(tmp_path):
@@ -480,49 +386,12 @@ def test_an_archive_of_members_without_names(tmp_path, members):
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
 
 
-@pytest.mark.parametrize("packing", [8, 12, 14])
-def test_an_archive_damaged_anywhere(tmp_path, packing):
-    """Each way of packing has its own words for damage, and a damaged directory points to where no file is."""
-    whole = inputs.zipped([("a/train.txt", b"1 2 3\n0 0:1\n" * 40, 0, packing)])
-    rng = random.Random(packing)
-    for _ in range(400):
-        data = bytearray(whole)
-        data[rng.randrange(len(data))] = rng.randrange(256)
-        (tmp_path / "a.zip").write_bytes(bytes(data[rng.randrange(2) * rng.randrange(60) :]))
-        try:
-            download.unpack(tmp_path / "a.zip", tmp_path / "files", progress=False)
-        except DataError:
-            assert not (tmp_path / "files").exists()
-        else:
-            shutil.rmtree(tmp_path / "files")
-
-
 @pytest.mark.parametrize("name", ["folder", "predictions"])
 @pytest.mark.parametrize("value", ["[" * 5000, "~nobody/at/all", "a\0b", [1], 3.5])
 def test_a_parameter_that_no_path_can_be(name, value):
     with pytest.raises(DataMissing, match=f"parameter {name}") as caught:
         parameters.check({name: value})
     assert len(str(caught.value)) < 300
-
-
-@pytest.mark.parametrize("name", ["ks", "scales", "names", "models"])
-def test_a_parameter_that_is_to_be_a_list(name):
-    with refused(f"parameter {name}", 3, "a list"):
-        parameters.check({name: 3})
-
-
-@pytest.mark.parametrize(
-    "text", ["[" * 5000, '{"a":' * 2000, "m" + '{"a":' * 2000, "(" * 150 + "1", "-" * 100_000 + "1"]
-)
-def test_a_parameter_of_endless_brackets_is_a_text(text):
-    assert recording.value(text) == text
-
-
-def test_an_empty_hierarchy_may_be_of_any_type():
-    for dtype in ("M8[s]", "U3", float, object):
-        assert propensity.ancestors(np.zeros((0, 2), dtype), 3).nnz == 0
-    with pytest.raises(ArgumentError, match="whole numbers"):
-        propensity.ancestors(np.zeros((1, 2), "M8[s]"), 3)
 
 
 def test_no_message_is_endless():

@@ -10,6 +10,7 @@ longer than its limit has caught the fault, too: some are loops without an end. 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -48,7 +49,6 @@ def main(arguments: list[str] | None = None) -> int:
     copy_tree()
     results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     until = time.monotonic() + 60 * chosen.minutes if chosen.minutes else float("inf")
-    preload()
     source, unsound = source_text(), set()
     for number, fault in enumerate(wanted, start=1):
         key = key_of(fault)
@@ -115,74 +115,23 @@ def log() -> str:
 
 
 def run_tests(tests: Iterable[str]) -> str:
-    """``passed``, ``failed`` or ``timed out``: the tests in the copy, in a child of this process."""
+    """``passed``, ``failed`` or ``timed out``: the tests in the copy, in a process that leads a group of its own."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    if not (child := os.fork()):
-        child_main([*tests])
-    until = time.monotonic() + LIMIT
+    ours = {"XCREPRO_ROOT": TREE, "NUMBA_CACHE_DIR": CACHE, "NUMBA_OPT": 1, "PYTHONDONTWRITEBYTECODE": 1}
+    command = [sys.executable, "-m", "pytest", "-p", "tests.mutants.quickly", "-n", "0", "-x", "-q"]
+    with open(PLACE / "log.txt", "w") as log:
+        process = subprocess.Popen(
+            [*command, "-p", "no:cacheprovider", *tests], cwd=TREE, env={**os.environ, **{k: str(v) for k, v in ours.items()}},
+            stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
     try:
-        while time.monotonic() < until:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                return {0: "passed", 1024: "usage error", 1280: "no tests"}.get(status, "failed")
-            time.sleep(0.05)
+        return {0: "passed", 4: "usage error", 5: "no tests"}.get(process.wait(LIMIT), "failed")
+    except subprocess.TimeoutExpired:
         return "timed out"
     finally:
-        try:
-            os.killpg(child, signal.SIGKILL)  # it is the leader of its group; what it started dies with it
-            os.waitpid(child, 0)
-        except (ProcessLookupError, ChildProcessError):
-            pass
-
-
-def child_main(tests: list[str]) -> None:
-    """pytest in this process, which knows the libraries already and nothing of this project."""
-    code = 3
-    try:
-        os.setsid()
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started deaf to it
-        with open(PLACE / "log.txt", "w") as log:
-            os.dup2(log.fileno(), 1)
-            os.dup2(log.fileno(), 2)
-        os.chdir(TREE)
-        os.environ |= {"PYTHONPATH": str(TREE), "XCREPRO_ROOT": str(TREE), "NUMBA_CACHE_DIR": str(CACHE)}
-        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-        sys.dont_write_bytecode = True
-        here = str(ROOT)
-        sys.path[:] = [str(TREE), *(part for part in sys.path if part and os.path.abspath(part) != here)]
-        for name in [name for name in sys.modules if name.split(".")[0] in ("tests", "xcrepro")]:
-            del sys.modules[name]
-        import numba
-        import pytest
-
-        numba.config.CACHE_DIR = str(CACHE)
-        code = int(pytest.main(["-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]))
-    except BaseException as error:
-        print(repr(error), flush=True)
-    finally:
-        os._exit(code)
-
-
-def preload() -> None:
-    """The libraries, once for all children; compiled quickly rather than well, and a failing example is not made smaller."""
-    os.environ["NUMBA_OPT"] = "1"
-
-    import hypothesis
-    import hypothesis.strategies
-    import matplotlib.figure
-    import numba
-    import numpy
-    import pandas
-    import pytest
-    import scipy.optimize
-    import scipy.sparse.csgraph
-    import scipy.special
-    import scipy.stats
-
-    phases = hypothesis.Phase.explicit, hypothesis.Phase.generate
-    hypothesis.settings.register_profile("mutants", phases=phases, deadline=None, database=None)
-    hypothesis.settings.load_profile("mutants")
-    assert all((hypothesis, matplotlib, numba, numpy, pandas, pytest, scipy))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what it started dies with it
+        process.wait()
 
 
 # -- the copy, and what is remembered -------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.refused import refused
-from xcrepro.core.accumulators.sums import Adder, ExactSums, ratio
+from xcrepro.core.accumulators.sums import Adder, ExactSums
 from xcrepro.core.kernels import exact as kernel
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -115,20 +115,3 @@ def test_negative_sums_come_back():
     sums.add_rows(np.array([[-1.5, 1e-320], [-(2.0**70), 0.0]]))
     again.from_bytes(sums.to_bytes())
     assert again.rounded().tolist() == [-1.5 - 2.0**70, 1e-320]
-
-
-def test_the_kernel_takes_all_bits_that_it_has_room_for():
-    """Where it does not, sums come out all the same, the slow way: ROWS numbers of 80 bits are to go the quick one."""
-    value = 2.0**-40 + 2.0**-80
-    high, low = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    assert kernel.add(np.full((kernel.ROWS, 1), value), kernel.ROWS, np.zeros(1), high, low) == kernel.DONE
-    assert (high[0], low[0]) == (kernel.ROWS, kernel.ROWS)
-    assert kernel.add(np.array([[value + 2.0**-81]]), 1, np.zeros(1), high, low) == kernel.INEXACT
-    split = np.zeros((1, 1)), np.zeros((1, 1))
-    assert kernel.split(np.array([[value]]), 1, np.zeros(1), *split) == kernel.DONE
-    assert (split[0][0, 0], split[1][0, 0]) == (1, 1)
-
-
-def test_ratio_of_nothing_is_what_is_asked_for():
-    assert ratio(np.array([1.0, 2.0]), np.array([0.0, 4.0])).tolist() == [0.0, 0.5]
-    assert np.isnan(ratio(np.array([1.0]), np.array([0.0]), np.nan))[0]

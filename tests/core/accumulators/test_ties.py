@@ -96,16 +96,6 @@ def weights_of(n_labels):
     return {"inverse_propensity": np.linspace(1, 9, n_labels)}
 
 
-def test_without_ties_nothing_is_decided():
-    rng = np.random.default_rng(0)
-    top = xc.TopK.from_scores(rng.permutation(200).reshape(10, 20), 8)
-    table = xc.evaluate(rng.random((10, 20)) < 0.3, top, ties="bounds")
-    assert (table.decided == 0).all()
-    assert (table.cut == 0).all()
-    for column in ("lowest", "expected", "highest"):
-        assert table[column].tolist() == table.value.tolist()
-
-
 def test_a_tie_across_the_last_place_needs_the_places_behind_it():
     Y, scores = np.array([[0, 1, 0]]), np.array([[0.5, 0.5, 0.5]])
     kept, cut = (xc.evaluate(Y, xc.TopK.from_scores(scores, k), 1, metrics="P", ties="bounds").iloc[0] for k in (3, 1))
@@ -113,13 +103,6 @@ def test_a_tie_across_the_last_place_needs_the_places_behind_it():
     assert (cut.lowest, cut.expected, cut.highest, cut.decided, cut.cut) == (0, 0, 0, 0, 0)  # one place says nothing
     two = xc.evaluate(Y, xc.TopK.from_scores(scores, 2), 1, metrics="P", ties="bounds").iloc[0]
     assert (two.expected, two.decided, two.cut) == (1 / 2, 1, 1)  # the third label may tie with these
-
-
-def test_absent_places_do_not_tie():
-    top = xc.TopK.from_pairs([[(0, 0.5)], []], n_labels=4, k=3)
-    table = xc.evaluate(np.eye(4)[:2], top, (1, 3), ties="bounds")
-    assert (table.decided == 0).all()
-    assert (table.cut == 0).all()
 
 
 def test_models_and_their_runs_have_bounds():

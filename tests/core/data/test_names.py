@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from tests.refused import damaged, refused
 from xcrepro.core.data.load import load
 from xcrepro.core.data.names import LabelNames, read_label_names, read_row_ids, write_label_names
-from xcrepro.core.errors import DataError, XCError
+from xcrepro.core.errors import DataError
 
 FORMS = {
     "lines": ("cats\ndogs -> wolves\n[birds\n", ("cats", "dogs -> wolves", "[birds"), ()),
@@ -90,16 +89,6 @@ def test_written_names_come_back(tmp_path, names, coded):
     written = LabelNames(tuple(names), codes)
     write_label_names(tmp_path / "names.txt", written)
     assert read_label_names(tmp_path / "names.txt") == written
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from([text for text, *_ in FORMS.values()]), st.floats(0, 1), st.binary(max_size=5))
-def test_a_strangers_file_raises_nothing_else(tmp_path, text, cut, junk):
-    at = int(cut * len(text))
-    (tmp_path / "names").write_bytes(text[:at].encode() + junk + text[at:].encode())
-    for read in (read_label_names, read_row_ids):
-        with contextlib.suppress(XCError):
-            read(tmp_path / "names")
 
 
 TRAIN, TEST = "2 4 3\n0 0:1\n1,2 1:1\n", "1 4 3\n2 3:1\n"

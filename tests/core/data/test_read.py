@@ -27,10 +27,9 @@ ANY_FILE = settings(deadline=None, max_examples=150, suppress_health_check=[Heal
 # -- the oracle: the fuzzer's slow reader ----------------------------------------------------------------------------
 
 
-def oracle(text: str, labelled: bool):
+def oracle(text: str):
     """Rows as (sorted labels, sorted (id, value)) of the lines below the header."""
-    lines = [line for line in slow.lines_of(text.encode()) if not line.startswith(b"#")]
-    return [slow.row(line, labelled, 31, 31) for line in lines]
+    return [slow.row(line, True, 31, 31) for line in slow.lines_of(text.encode()) if not line.startswith(b"#")]
 
 
 def as_rows(matrix):
@@ -70,12 +69,12 @@ ids = st.lists(st.integers(0, 30), max_size=6, unique=True)
 
 
 @st.composite
-def bodies(draw, labelled):
+def bodies(draw):
     lines = []
     for _ in range(draw(st.integers(0, 8))):
         if draw(st.integers(0, 9)) == 0:
             lines.append("# a comment 1:2 nan")
-        labels = draw(ids) if labelled else []
+        labels = draw(ids)
         entries = [f"{i}:{draw(numbers)}" for i in draw(ids)]
         line = ",".join(map(str, labels))
         if labels or not entries or draw(st.booleans()):
@@ -91,10 +90,10 @@ def bodies(draw, labelled):
 
 @pytest.mark.filterwarnings("ignore:.*out of order")
 @ANY_FILE
-@given(body=bodies(labelled=True), block=st.integers(12, 90), threads=st.sampled_from([1, 2, 3]))
+@given(body=bodies(), block=st.integers(12, 90), threads=st.sampled_from([1, 2, 3]))
 def test_read_xc_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
     monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-    expected = oracle(body, labelled=True)
+    expected = oracle(body)
     path = tmp_path / "a.txt"
     path.write_bytes(f"{len(expected)} 31 31\n{body}".encode())
     X, Y = read_xc(path, threads=threads)
@@ -104,23 +103,6 @@ def test_read_xc_is_what_the_oracle_reads(body, block, threads, tmp_path, monkey
     assert as_rows(Y) == [[(label, 1) for label in labels] for labels, _ in expected]
     assert as_rows(X) == [entries for _, entries in expected]
     assert np.signbit(X.data).tolist() == [bool(np.signbit(v)) for _, row in expected for _, v in row]
-
-
-@pytest.mark.filterwarnings("ignore:.*out of order")
-@ANY_FILE
-@given(body=bodies(labelled=False), block=st.integers(12, 90), threads=st.sampled_from([1, 2]))
-def test_read_sparse_is_what_the_oracle_reads(body, block, threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
-    expected = oracle(body, labelled=False)
-    path = tmp_path / "a.txt"
-    path.write_bytes(f"{len(expected)} 31\n{body}".encode())
-    matrix = read_sparse(path, threads=threads)
-    assert_layout(matrix)
-    assert as_rows(matrix) == [entries for _, entries in expected]
-    # The same body without a header.
-    path.write_bytes(body.encode())
-    if any(line and not line.startswith("#") for line in body.splitlines()):
-        assert bits(read_sparse(path, n_columns=31, threads=threads)) == bits(matrix)
 
 
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -145,25 +127,6 @@ def test_values_are_rounded_once(tmp_path, texts):
 
 
 # -- lines that the files above do not have ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("body", "labels", "features"),
-    [
-        ("1,2 ", [1, 2], {}),
-        ("   ", [], {}),
-        ("\t", [], {}),
-        ("1\t0:0.5\t3:1.5", [1], {0: 0.5, 3: 1.5}),  # napkinXC: feature 0 = 1.5
-        ("1#2", [1], {}),
-        (" # nothing", [], {}),
-        ("1 0:0 3:-0.0", [1], {0: 0, 3: 0}),  # stored zeros stay stored
-        ("0001 0000:01.50", [1], {0: 1.5}),
-    ],
-)
-def test_a_line_that_is_accepted(file, body, labels, features):
-    X, Y = read_xc(file(f"1 4 3\n{body}\n"))
-    assert Y.indices.tolist() == labels
-    assert dict(zip(X.indices.tolist(), X.data.tolist(), strict=True)) == features
 
 
 def test_comments_before_the_header_and_between_rows_are_no_rows(file):
@@ -281,22 +244,6 @@ def test_the_first_fault_of_the_file_is_the_one_named(file, monkeypatch):
         path.write_text("200 4 3\n" + "\n".join(rows))
 
 
-@pytest.mark.parametrize("cut", range(1, 16))
-def test_a_file_cut_anywhere_in_its_last_line(file, cut):
-    whole = "2 40 3\n0 0:1\n1,2 10:1 30:0.25"
-    path = file(whole[:-cut])
-    last = whole[:-cut].split("\n")[-1]
-    # A cut behind a whole token cannot be seen: all that can be said is that the rows are all there.
-    if last.endswith(":") or (" " in last and last.split(" ")[-1].isdigit()):
-        with damaged(path, line=3, match=r"'\d+:?' without"):
-            read_xc(path)
-    elif last.endswith(","):
-        with damaged(path, line=3, match="comma"):
-            read_xc(path)
-    else:
-        assert read_xc(path)[0].shape == (2, 40)
-
-
 # -- headers --------------------------------------------------------------------------------------------------------
 
 
@@ -305,27 +252,19 @@ def test_a_file_cut_anywhere_in_its_last_line(file, cut):
     [
         (read_xc, "1 2\n0:1\n", 1, "'1 2', .*features labels.*read_sparse.*split"),
         (read_xc, "1,2 0:1\n", 1, "'1,2 0:1', .*n_features= and n_labels="),
-        (read_xc, "1 0:1\n", 1, "'1 0:1'"),
-        (read_xc, "5 3\n", 1, "read_sparse"),
         *((read_xc, f"{text}\n", 1, f"'{text}'") for text in ("-1 2 3", "1 2.0 3", "n d l", "1 2 3 4")),
         (read_xc, "\n1 2 3\n", 1, "'', .*header"),
         (read_xc, "1 99999999999 3\n\n", 1, "99999999999 features .*2147483647"),
-        (read_xc, "1 2 2147483648\n\n", 1, "2147483648 labels"),
         (read_xc, "# only\n", None, "comments"),
-        (read_xc, "\xff\xfe1 2 3\n", 1, "header"),
         (read_xc, "x" * 10000, 1, r"'x{57}\.\.\.'"),
         (read_sparse, "1 2 3\n0 1:1\n", 1, "'1 2 3', .*rows columns.*read_xc"),
-        (read_labels, "0:1\n", 1, "n_columns= .*n_labels="),
         # rows that are not as many as it says
         (read_xc, "# c\n1 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 1 .*line 2.*Mend"),
         (read_xc, "# c\n9 2 2\n0 0:1\n\n1 1:1\n", None, "3 rows, expected 9 .*line 2.*cut"),
-        (read_sparse, "9 2\n0:1\n\n1:1\n", None, "3 rows, expected 9"),
         (read_xc, "1 2 2\n0 0:1\n\n\n", None, "3 rows, expected 1 .*blank lines"),
         # what the new format calls its ids
         (read_sparse, "1 3\n3:1\n", 2, "column id 3, .*0 to 2 .*3 columns"),
         (read_labels, "1 3\n3:1\n", 2, "label id 3, .*0 to 2 .*3 labels"),
-        (read_labels, "1 3\n2\n", 2, "'2' without"),
-        (read_sparse, "1 0\n0:1\n", 2, "none .*0 columns"),
     ],
 )
 def test_headers_and_what_does_not_fit_them(file, reader, text, line, words):
@@ -522,14 +461,6 @@ def test_offsets_pass_two_to_the_31():
 # -- labels ---------------------------------------------------------------------------------------------------------
 
 
-def test_labels_are_ones_zeros_are_none(file):
-    Y = read_labels(file("2 5\n0:1.0 2:0 4:3.5\n1:0.25 3:-0\n"))
-    assert_layout(Y)
-    assert as_rows(Y) == [[(0, 1), (4, 1)], [(1, 1)]]
-    # The same file as a matrix keeps its values.
-    assert read_sparse(file("2 5\n0:1.0 2:0 4:3.5\n1:0.25 3:-0\n")).data.tolist() == [1, 0, 3.5, 0.25, 0]
-
-
 def test_a_negative_label_value_is_refused(file, monkeypatch):
     for block in (12, 1 << 20):
         monkeypatch.setattr(parsing, "BLOCK_BYTES", block)
@@ -563,10 +494,7 @@ def test_npz_of_any_layout(tmp_path, layout, kind, dtype):
 NPZ_FAULTS = [
     (read_sparse, ([1, 2], [1, 1], [0, 0, 2]), "id 1 twice"),
     (read_sparse, ([1, np.nan], [1, 2], [0, 0, 2]), "nan in row 1"),
-    (read_sparse, ([1, np.inf], [1, 2], [0, 1, 2]), "inf in row 1"),
-    (read_sparse, ([1e39, 1], [1, 2], [0, 1, 2]), r"1e\+39 in row 0"),
     (read_labels, ([1, -1], [1, 2], [0, 1, 2]), "-1 in row 1"),
-    (read_sparse, ([1, 1], [1, 3], [0, 1, 2]), "broken matrix"),
     (read_sparse, ([1j, 1], [1, 2], [0, 1, 2]), "complex numbers"),
 ]
 
@@ -580,17 +508,6 @@ def test_npz_is_checked_as_text_is(tmp_path, reader, parts, message):
     save_npz(tmp_path / "m.npz", *parts)
     with damaged("m.npz", match=message):
         reader(tmp_path / "m.npz")
-
-
-def test_npz_of_unsorted_rows_stored_zeros_and_repeated_places(tmp_path):
-    path = tmp_path / "m.npz"
-    save_npz(path, [1.0, 2.0], [2, 0], [0, 2])
-    assert as_rows(read_sparse(path)) == [[(0, 2), (2, 1)]]
-    save_npz(path, [2.0, 0.0, 1.0], [0, 1, 2], [0, 3])
-    assert as_rows(read_labels(path)) == [[(0, 1), (2, 1)]]
-    sp.save_npz(path, sp.coo_matrix(([1, 1], ([0, 0], [1, 1])), (1, 3)))
-    with damaged(path, match="id 1 twice"):
-        read_sparse(path)
 
 
 def test_npz_that_is_none(tmp_path, file):
@@ -635,19 +552,12 @@ def test_jsonl_labels(file):
     ("bad", "message"),
     [
         ('{"target_ind": [1', "whole JSON"),
-        ("[1]", "JSON object"),
         ('{"uid": 1}', "list 'target_ind'"),
-        ('{"target_ind": 3}', "list 'target_ind'"),
         ('{"target_ind": ' + "[" * 100_000, "whole JSON"),
         ('{"target_ind": [5]}', "label id 5, .*0 to 4"),
-        ('{"target_ind": [-1]}', "label id -1"),
         ('{"target_ind": [1.0]}', "label id 1.0"),
         ('{"target_ind": [true]}', "label id True"),
-        ('{"target_ind": ["1"]}', "label id '1'"),
         ('{"target_ind": [1, 1]}', "label 1 twice"),
-        ('{"target_ind": [1], "target_rel": []}', "'target_rel'"),
-        ('{"target_ind": [1], "target_rel": 1}', "'target_rel'"),
-        ('{"target_ind": [1], "target_rel": [NaN]}', "relevance nan"),
         ('{"target_ind": [1], "target_rel": [-1]}', "relevance -1"),
         ('{"target_ind": [1], "target_rel": [1e39]}', "relevance 1e\\+39"),
     ],
@@ -693,13 +603,9 @@ def test_real_files_as_scikit_learn_and_napkinxc_read_them(real_data, name):
         (b"PAR1" + bytes(40), "Parquet"),
         (b"\x89HDF\r\n\x1a\n" + bytes(9), "HDF5"),
         (b"\x07\x00\x01" + bytes(40), "binary data, .*save_npz"),
-        (b"\xd0\xcf\x11\xe0" + b"\x01" * 40, "binary data, .*save_npz"),
         (b"point,label,score\n0,1,0.5\n", "a CSV table"),
         (b"BZh91AY&SY", "bzip2"),
         ("2 3\n0:1\n\n".encode("utf-16"), "UTF-16"),
-        ("2 3\n0:1\n\n".encode("utf-16-le"), "UTF-16"),
-        ("2 3\n0:1\n\n".encode("utf-16-be"), "UTF-16"),
-        ("2 3\n0:1\n\n".encode("utf-32"), "UTF-16"),
         (b"% made by hand\n@relation bibtex\n", "ARFF .*xcrepro convert"),
         (b"@RELATION bibtex\n@ATTRIBUTE a {0,1}\n", "ARFF"),
         (b"%%MatrixMarket matrix coordinate real general\n2 3 1\n", "Matrix Market"),
@@ -724,24 +630,6 @@ def test_what_is_no_blank_in_a_line_is_none_in_the_header(tmp_path, blank):
         read_sparse(tmp_path / "a.txt")
 
 
-def test_the_largest_float32_and_what_rounds_to_it(tmp_path):
-    largest = np.finfo(np.float32).max
-    for text, taken in (
-        ("3.4028235e38", True),
-        ("3.4028235677973366e38", True),  # below the middle to what would follow, where float64 is on it
-        ("-3.4028235677973366e38", True),
-        ("3.40282356779733661637539395458142568447e38", True),
-        ("3.40282356779733661637539395458142568448e38", False),  # the middle: ties go to the even one, infinity
-        ("3.4028236e38", False),
-    ):
-        (tmp_path / "a.txt").write_text(f"1 2\n0:{text}\n")
-        if taken:
-            assert abs(read_sparse(tmp_path / "a.txt").data[0]) == largest
-        else:
-            with damaged("a.txt", line=2, match="float32"):
-                read_sparse(tmp_path / "a.txt")
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_line_beyond_the_limit(tmp_path, monkeypatch, packed):
     content = b"2 9\n0:1\n" + b"1:0.5 " + b" " * 3_000_000 + b"2:1\n"
@@ -756,24 +644,6 @@ def test_a_line_beyond_the_limit(tmp_path, monkeypatch, packed):
     monkeypatch.setenv("XCREPRO_MAX_LINE", "much")
     with refused("$XCREPRO_MAX_LINE", "'much'"):
         read_jsonl_labels(tmp_path / "a.json")
-
-
-def test_damaged_zips_are_named(tmp_path):
-    """Every bit of a small archive's structure turned, every length of it: read as before, or refused with its name."""
-    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.txt", "2 3\n0:1\n1:2 2:3\n")
-    content = (tmp_path / "a.zip").read_bytes()
-    harmed = [content[:end] for end in range(4, len(content), 3)]
-    places = range(4, len(content))
-    turned = [(at, content[at] ^ bit) for at in places for bit in (1, 64, 128)]
-    harmed += [content[:at] + bytes([byte]) + content[at + 1 :] for at, byte in turned]
-    for one in harmed:
-        (tmp_path / "b.zip").write_bytes(one)
-        try:
-            found = read_sparse(tmp_path / "b.zip").nnz
-        except DataError as error:
-            found = 3 if "b.zip" in str(error) else str(error)
-        assert found == 3
 
 
 def test_a_whole_relevance_is_rounded_once(tmp_path):

@@ -29,11 +29,8 @@ def test_a_split_is_a_column_from_one(file):
     [
         ("1 2\n3\n", 2, "1 columns, expected 2"),
         ("1 2\n0 1\n", 2, "number 0, .*from 1"),
-        ("1 2\n-1 1\n", 2, "'-1', .*whole numbers"),
         ("1 2\n3 1.0\n", 2, "'1.0', .*whole numbers"),
         ("1 2\n\n2 9\n1 7\n", 4, "row 1 .*column 0"),
-        ("1 9999999999999999999\n", 1, "'9999999999999999999'"),
-        ("\n", None, "no row"),
         ("", None, "empty"),
     ],
 )

@@ -100,14 +100,6 @@ def test_another_number_of_rows_than_promised(tmp_path, promised, found):
         list(xc.data.blocks(tmp_path / "a.txt", 4))
 
 
-def test_rows_out_of_order_are_said_once(tmp_path):
-    (tmp_path / "a.txt").write_text("3 5\n3:1 1:1\n\n4:1 0:2\n")
-    expected = sparse.csr_matrix([[0, 1, 0, 1, 0], [0] * 5, [2, 0, 0, 0, 1]], dtype=np.float32)
-    with pytest.warns(UserWarning, match="2 rows") as said:
-        same(together(xc.data.blocks(tmp_path / "a.txt", 1)), expected)
-    assert len(said) == 1
-
-
 def test_a_damaged_npz(tmp_path):
     scores = matrix(500, 40, 1)
     sparse.save_npz(tmp_path / "a.npz", scores, compressed=False)

@@ -125,21 +125,6 @@ def test_the_same_matrices_give_the_same_bytes(tmp_path):
     assert gzip.decompress((tmp_path / "a.txt.gz").read_bytes()).startswith(b"5 5 5\n0 0:1\n")
 
 
-@pytest.mark.parametrize(
-    "make", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.dia_matrix, sp.bsr_array]
-)
-@pytest.mark.parametrize("dtype", [np.float64, np.int64, bool])
-def test_any_sparse_kind_is_written_and_left_alone(tmp_path, make, dtype):
-    dense = np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]], dtype)
-    matrix = make(dense)
-    write_xc(tmp_path / "a.txt", matrix, matrix)
-    X, Y = read_xc(tmp_path / "a.txt")
-    assert (X.toarray() == dense).all()
-    assert (Y.toarray() == dense).all()
-    assert (matrix.toarray() == dense).all()
-    assert matrix.dtype == dtype
-
-
 def test_unsorted_rows_and_stored_zeros(tmp_path):
     m = sp.csr_matrix((np.array([3.0, 0.0, 1.0]), np.array([2, 1, 0]), np.array([0, 3])), (1, 3))
     write_sparse(tmp_path / "a.txt", m)

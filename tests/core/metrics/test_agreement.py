@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import xcrepro as xc
-from tests.refused import damaged, refused
+from tests.refused import refused
 from xcrepro.__main__ import main
 
 N_LABELS = 12
@@ -74,13 +74,9 @@ def test_labels_that_come_and_go(rows, k, places):
 # Printed by rbo 0.1.3 (`RankingSimilarity(a, b).rbo_ext(p)`).
 OF_RBO = [
     ([2, 9, 1, 4, 10], [7, 11, 10, 6, 3], 0.9, 0.13122),
-    ([1, 7, 0, 6, 8], [9, 0, 7], 0.9, 0.54),
     ([4, 3, 9, 1, 5, 0, 6, 7, 11, 8], [10, 3, 6, 0], 0.5, 0.204554191),
-    ([8], [3, 7, 10, 8, 11, 2], 0.9, 0.129762),
     ([3, 10, 11, 7, 4, 0, 9, 8], [10, 1, 2, 4, 11, 5, 9, 8], 0.98, 0.593718624),
-    ([6, 8, 3], [4, 11, 9], 0.3, 0.0),
     ([7, 8, 6, 0, 11, 1, 5], [6, 11], 0.8, 0.197778286),
-    ([], [4], 0.9, 0.0),
     ([], [], 0.9, 1.0),
 ]
 
@@ -90,25 +86,12 @@ def test_as_the_package_rbo(a, b, p, value):
     assert m.rank_biased_overlap(as_top([a], 10), as_top([b], 10), p) == pytest.approx(value, abs=1e-9)
 
 
-def test_places_that_are_stored_and_empty_make_no_difference():
-    rows = [[0, 1, 2], [3, 1], []]
-    a, b = as_top(rows, 3), as_top([[2, 1, 0], [3], [5]], 7)
-    wide = as_top(rows, 9)
-    assert m.rank_biased_overlap(a, b) == m.rank_biased_overlap(wide, b)
-    assert m.overlap(a, b, 3) == m.overlap(wide, b, 3)
-    assert m.overlap(a, a, (1, 3)).tolist() == [1, 1]
-    assert m.rank_biased_overlap(b, b) == 1
-
-
 A, OTHER = as_top([[0, 1]], 2), as_top([[0, 1], [2]], 2)
 REFUSED = {
     "rows": (lambda: m.overlap(A, OTHER), refused("b", 2)),
     "labels": (lambda: m.overlap(A, xc.TopK.from_ids([[0, 1]], n_labels=3), 1), refused("b", 3)),
-    "no rows": (lambda: m.rank_biased_overlap(A.rows([]), A.rows([])), refused("a")),
     "places": (lambda: m.overlap(A, A, 3), refused("ks")),
     "p of 0": (lambda: m.rank_biased_overlap(A, A, 0), refused("p", 0.0)),
-    "p of 1": (lambda: m.rank_biased_overlap(A, A, 1.0), refused("p", 1.0)),
-    "k": (lambda: m.changed_labels(A, A, 3), refused("k")),
     "names": (lambda: m.changed_labels(A, A, 1, label_names=["a"]), refused("label_names", 1)),
     "counts": (lambda: m.changed_labels(A, A, 1, label_counts=[1]), refused("label_counts")),
 }
@@ -172,18 +155,3 @@ def test_names_that_only_predictions_have(form, tmp_path, capsys):
     said = capsys.readouterr().out
     assert [line.split()[-1] for line in said.splitlines() if line.startswith("overlap")] == ["0.000000", "0.500000"]
     assert {"fox", "owl"} <= set(said.split())
-
-
-def test_a_ranking_without_scores_is_best_first(file):
-    top = xc.formats.read_predictions(file('{"labels": [5, 2, 7]}\n{"labels": []}\n{"labels": [9]}\n', "a.jsonl"))
-    assert top.ids.tolist() == [[5, 2, 7], [-1, -1, -1], [9, -1, -1]]
-    assert not ((top.scores >= 0) & (top.ids >= 0)).any()  # no probabilities
-
-
-@pytest.mark.parametrize("line", ['{"labels": [1], "sgores": [0.5]}', '{"labels": [1]}'])
-def test_a_file_of_scores_has_them_in_every_line(file, line):
-    """Where a key is mistyped the places would be taken for scores; a line without a label has none to give."""
-    given = '{"labels": [5], "scores": [0.1]}\n{"labels": []}\n'
-    with damaged("a.jsonl", 3):
-        xc.formats.read_predictions(file(f"{given}{line}\n", "a.jsonl"))
-    assert xc.formats.read_predictions(file(given, "a.jsonl")).ids.tolist() == [[5], [-1]]

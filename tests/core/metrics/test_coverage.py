@@ -51,32 +51,6 @@ def test_reachable_equals_scipys_matching(seed):
     assert m.reachable(Y, (4, 1)).tolist() == [want[3], want[0]]
 
 
-def test_a_greedy_choice_would_fall_short():
-    """Row 0 can show either label, row 1 only label 0: first come, first served leaves label 1 out, a chain mends it."""
-    for Y in ([[1, 1], [1, 0]], [[1, 0], [1, 1]], [[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1]]):
-        Y = np.array(Y)
-        assert m.reachable(Y, 1).tolist() == [min(Y.shape)]
-
-
-def test_coverage_of_reachable_can_fall_with_k():
-    """As jain16's table 4 (c) does: the second place covers nothing, but the truth could have used it."""
-    Y, top = np.array([[1, 1, 0]]), xc.TopK.from_ids([[0, 2]], n_labels=3)
-    assert m.coverage(Y, top, (1, 2), over="reachable").tolist() == [1.0, 0.5]
-    assert m.coverage(Y, top, (1, 2)).tolist() == [1 / 3, 1 / 3]
-
-
-def test_unique_labels_count_what_is_named_rightly_or_not():
-    """An absent place names nothing, and counts that were made before give the same."""
-    top = xc.TopK.from_ids([[0, 2, -1], [0, 1, 3]], n_labels=4)
-    for named in (m.unique_labels(TRUTH, top, (3, 1)), m.unique_labels(m.confusion(TRUTH, top, (1, 2, 3)), ks=(3, 1))):
-        assert named.tolist() == [4.0, 1.0]
-
-
-def test_coverage_without_a_label_to_cover_is_0():
-    for over in ("all", "test", "reachable"):
-        assert m.coverage(np.zeros((2, 4)), TOP, (1, 3), over=over).tolist() == [0.0, 0.0]
-
-
 @settings(max_examples=40, deadline=None)
 @given(small_rankings(), st.integers(1, 4))
 def test_blocks_stream_to_the_same_bits(case, size):
@@ -110,16 +84,6 @@ def test_alpha_coverage_equals_its_definition(case, alpha, over):
         assert got == enough / max(chosen, 1)
 
 
-def test_alpha_0_is_coverage_and_alpha_is_met_exactly():
-    assert m.alpha_coverage(TRUTH, TOP, (1, 3), alpha=0).tolist() == m.coverage(TRUTH, TOP, (1, 3)).tolist()
-    # 3 of 30 and 1 of 3 rows: no rounding makes recall fall short of 0.1 and of 1/3.
-    for hits, rows in ((3, 30), (1, 3), (7, 70), (2, 3)):
-        ids = np.where(np.arange(rows) < hits, 0, 1)[:, None]
-        Y, top = sp.csr_matrix(np.tile([1, 0], (rows, 1))), xc.TopK.from_ids(ids, n_labels=2)
-        assert m.alpha_coverage(Y, top, 1, alpha=hits / rows, over="test").tolist() == [1.0]
-        assert m.alpha_coverage(Y, top, 1, alpha=np.nextafter(hits / rows, 1), over="test").tolist() == [0.0]
-
-
 # ---------------------------------------------------------------- n'-coverage
 
 
@@ -134,60 +98,6 @@ def test_sampled_coverage_equals_every_sample_tried(case, size, replace):
     for k, got in zip(KS, m.sampled_coverage(Y, top, KS, sample_size=size, replace=replace), strict=True):
         per_sample = [len(naive.covered([truth[i] for i in s], [rows[i] for i in s], k)) for s in samples]
         assert got == pytest.approx(sum(per_sample) / len(samples) / n_labels, abs=1e-12)
-
-
-@pytest.fixture(scope="module")
-def twin():
-    ds = xc.twin("eurlex-4k", scale=0.1, seed=0)
-    return ds.test.Y, xc.TopK.from_scores(ds.test.marginals, 5)
-
-
-def test_sampled_coverage_lies_where_resampling_puts_it(twin):
-    """The paper's own estimate, samples of n' rows and their mean; the closed form lies within 4 standard errors."""
-    Y, top = twin
-    rng = np.random.default_rng(0)
-    n = len(top)
-    for replace, size in ((True, n), (True, 50), (False, 50)):
-        drawn = [rng.choice(n, size, replace=replace) for _ in range(150)]
-        values = np.array([m.coverage(Y[rows], top.rows(rows)) for rows in drawn])
-        error = values.std(axis=0, ddof=1) / np.sqrt(len(drawn))
-        exact = m.sampled_coverage(Y, top, sample_size=size, replace=replace)
-        assert (np.abs(values.mean(axis=0) - exact) < 4 * error).all()
-        # And it tells the two ways to draw apart from coverage itself.
-        assert (np.abs(m.coverage(Y, top) - exact) > 4 * error).all()
-
-
-def test_sampled_coverage_joins_precision_and_coverage(twin):
-    """n' = 1 is P@k k/L (eq. 26; eq. 27 forgets k/L); all rows without replacement are coverage."""
-    Y, top = twin
-    n, n_labels = Y.shape
-    for replace in (True, False):
-        one = m.sampled_coverage(Y, top, sample_size=1, replace=replace)
-        np.testing.assert_allclose(one, m.precision(Y, top) * np.array([1, 3, 5]) / n_labels, rtol=1e-12)
-    np.testing.assert_allclose(m.sampled_coverage(Y, top, sample_size=n, replace=False), m.coverage(Y, top), rtol=1e-12)
-    there = np.count_nonzero(Y.getnnz(axis=0))
-    np.testing.assert_allclose(
-        m.sampled_coverage(Y, top, sample_size=9, over="test") * there,
-        m.sampled_coverage(Y, top, sample_size=9) * n_labels,
-    )
-
-
-def test_sampled_coverage_at_the_size_of_a_large_test_set():
-    """Exact rational arithmetic beside it: 150,000 rows, 3 hits and 70,000 hits."""
-    from fractions import Fraction
-
-    n, size = 150_000, 90_000
-    hits = np.array([3, 70_000])
-    Y = sp.csr_matrix((np.ones(hits.sum()), (np.r_[:3, :70_000], np.repeat([0, 1], hits))), shape=(n, 2))
-    top = xc.TopK.from_ids(np.tile([0, 1], (n, 1)), n_labels=2)
-    missed = Fraction(1)
-    for i in range(3):
-        missed *= Fraction(n - size - i, n - i)
-    got = m.sampled_coverage(Y, top, 2, sample_size=size, replace=False)[0]
-    assert got == pytest.approx((float(1 - missed) + 1.0) / 2, rel=1e-14)
-    missed = (1 - Fraction(3, n)) ** 7
-    got = m.sampled_coverage(Y, top, 1, sample_size=7)[0]
-    assert got == pytest.approx(float(1 - missed) / 2, rel=1e-12)
 
 
 # ---------------------------------------------------------------- entropy
@@ -244,25 +154,13 @@ def test_diversity_by_features_is_by_their_cosine():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: m.coverage(TRUTH, TOP, 1, over="k"), "over must be one of 'all', 'test', 'reachable'"),
         (lambda: m.coverage(m.confusion(TRUTH, TOP, 1), ks=1, over="reachable"), "the truth itself"),
         (lambda: m.unique_labels(m.confusion(TRUTH, TOP, 1).hit_labels, ks=1), "the truth itself"),
-        (lambda: m.reachable(TRUTH, 0), "ks"),
         (lambda: m.reachable(-TRUTH, 1), "Y must hold positive"),
-        (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=1.1), "alpha"),
-        (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=np.nan), "alpha"),
-        (lambda: m.alpha_coverage(TRUTH, TOP, 1, alpha=0.5, over="reachable"), "over"),
-        (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=0), "sample_size"),
-        (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=1.0), "sample_size"),
         (lambda: m.sampled_coverage(TRUTH, TOP, 1, sample_size=3, replace=False), "must not exceed the 2 rows"),
         (lambda: m.diversity(TRUTH, TOP, 1), "similarity must be given, or label_features"),
         (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.eye(4), label_features=np.eye(4)), "not both"),
-        (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.eye(3)), "4 rows and 4 columns"),
-        (lambda: m.diversity(TRUTH, TOP, 1, similarity=2 * np.eye(4)), r"\[0, 1\]"),
         (lambda: m.diversity(TRUTH, TOP, 1, similarity=np.full((4, 4), np.nan)), "finite"),
-        (lambda: m.diversity(TRUTH, TOP, 1, label_features=np.ones((3, 2))), "4 rows and any number of columns"),
-        (lambda: m.diversity(TRUTH, TOP, 4, similarity=np.eye(4)), "3 places"),
-        (lambda: m.diversity([], ks=1, similarity=np.eye(4)), "at least one row"),
     ],
 )
 def test_wrong_input_is_refused(call, message):

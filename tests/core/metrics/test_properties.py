@@ -8,7 +8,6 @@ import functools
 import itertools
 import math
 import multiprocessing
-import pickle
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -352,9 +351,3 @@ def test_any_number_of_threads(monkeypatch):
         found.append(empty(w, counts, metrics).update(Y, top, 0, n_relevant).compute())
     assert found[0].equals(found[1])
     assert found[0].equals(found[2])
-
-
-def test_pickle_keeps_it_whole(tmp_path):
-    Y, top, w, counts, n_relevant = rows(5)
-    found = empty(w, counts).update(Y, top, 7, n_relevant)
-    assert bits(pickle.loads(pickle.dumps(found)), tmp_path) == bits(found, tmp_path)

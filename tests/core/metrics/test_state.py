@@ -42,20 +42,11 @@ def test_names_with_a_k_of_their_own():
     ("metrics", "message"),
     [
         ("alpha-coverage (1.5)@5", "from 0 to 1"),
-        ("macro-F0", "above 0, and not 1"),
         ("n'-coverage (0)", "a number of rows"),
         ("NDCG@5", "did you mean 'nDCG@5'"),
-        ("N@3", "did you mean 'nDCG@3'"),
-        ("Cov", "did you mean 'coverage'"),
-        ("psndcgg", "did you mean 'PSnDCG'"),
         (["P", "P@3"], "must name P@3 once"),
-        ("P@0", "k, 1 or more"),
         ("P@", "k, 1 or more"),
-        ("P@1.5", "k, 1 or more"),
         ([], "one or more; got none"),
-        ([3], "known names"),
-        ("binned macro-F1@5", "label_counts must be given"),
-        ("PSP@5", "inverse_propensity must be given"),
     ],
 )
 def test_what_cannot_be_computed_is_named(metrics, message):
@@ -202,27 +193,6 @@ def test_a_missing_or_foreign_file_is_named(tmp_path):
         xc.State(1, "P").save(tmp_path / "state.txt")
 
 
-def test_a_damaged_file_never_gives_another_result(tmp_path):
-    Y, top, w, counts, n_relevant = rows(15)
-    found = empty(w, counts).update(Y, top, 0, n_relevant)
-    found.save(tmp_path / "good.npz")
-    want, good = found.compute(), (tmp_path / "good.npz").read_bytes()
-    rng, refused = np.random.default_rng(0), 0
-    for _ in range(120):
-        bad = bytearray(good)
-        if rng.random() < 0.3:
-            bad = bad[: rng.integers(len(bad))]
-        else:
-            for place in rng.integers(0, len(bad), rng.integers(1, 4)):
-                bad[place] ^= 1 << rng.integers(8)
-        (tmp_path / "bad.npz").write_bytes(bytes(bad))
-        try:
-            assert xc.State.load(tmp_path / "bad.npz").compute().equals(want)
-        except DataError:
-            refused += 1
-    assert refused > 60
-
-
 @pytest.mark.parametrize("array", ["inverse_propensity", "label_counts"])
 def test_weights_of_another_state_are_not_those_of_its_header(array, tmp_path):
     """The file is whole, its checksums fit; the sums in it were weighted otherwise."""
@@ -294,17 +264,6 @@ def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
     header = json.loads(arrays["header"].tobytes()) | {name: value}
     np.savez(tmp_path / "a.npz", **serialization.sealed(header, arrays))
     with damaged("a.npz", match="cannot be"):
-        xc.State.load(tmp_path / "a.npz")
-
-
-def test_a_file_from_before_digests_is_refused_with_what_to_do(tmp_path):
-    Y, top, *_ = rows(16)
-    xc.State(1, "P").update(Y, top).save(tmp_path / "a.npz")
-    arrays = stored(tmp_path / "a.npz")
-    header = {**json.loads(arrays["header"].tobytes()), "format": "xcrepro state 1"}
-    del header["sha256"]
-    np.savez(tmp_path / "a.npz", **arrays | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
-    with damaged("a.npz", match="state 1 .*again"):
         xc.State.load(tmp_path / "a.npz")
 
 

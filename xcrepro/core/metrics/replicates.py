@@ -568,7 +568,7 @@ class Replicates:
 
     # ------------------------------------------------------------------ other test rows
 
-    def of_points(self, alternative: str = "two-sided") -> Estimates:
+    def of_points(self) -> Estimates:
         """How far other test rows would move them."""
         values, models = self._values, len(self._models)
         error, low, high = (np.empty(values.shape) for _ in range(3))
@@ -577,32 +577,27 @@ class Replicates:
             which = [m for m, used in enumerate(self._methods) if used == method]
             names = [self._names[m] for m in which]
             work = self._bootstrap if method == "bootstrap" else self._halves
-            error[:, which], low[:, which], high[:, which], p[:, which] = work(names, values[:, which], alternative)
+            error[:, which], low[:, which], high[:, which], p[:, which] = work(names, values[:, which])
         return Estimates(values, error, low, high, p)
 
-    def _bootstrap(self, names, values, alternative) -> tuple[np.ndarray, ...]:
+    def _bootstrap(self, names, values) -> tuple[np.ndarray, ...]:
         drawn = _drawn_with_replacement(self._systems, names, self._n_rows, self._samples, self._seed)
         drawn, models = self._joined(drawn, axis=1), len(self._models)
         tail = (1.0 - self._confidence) / 2.0
         low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
         below, above = (drawn[:, models:] <= 0).sum(axis=0), (drawn[:, models:] >= 0).sum(axis=0)
-        count = {"two-sided": np.minimum(below, above), "greater": below, "less": above}[alternative]
-        p = np.minimum((2.0 if alternative == "two-sided" else 1.0) * (1 + count) / (1 + self._samples), 1.0)
+        p = np.minimum(2.0 * (1 + np.minimum(below, above)) / (1 + self._samples), 1.0)
         return drawn.std(axis=0, ddof=1), low, high, np.where(np.isnan(low[models:]), np.nan, p)
 
-    def _halves(self, names, values, alternative) -> tuple[np.ndarray, ...]:
+    def _halves(self, names, values) -> tuple[np.ndarray, ...]:
         partitions = max(20, self._samples // 10)
         error = _standard_errors(self._systems, names, self._n_rows, partitions, self._seed, self._joined)
         reach = distributions.normal_quantile((1.0 + self._confidence) / 2.0) * error
         difference, its_error = values[len(self._models) :], error[len(self._models) :]
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(difference == 0, 0.0, difference / its_error)
-        tail = {
-            "two-sided": 2.0 * distributions.normal(-np.abs(z)),
-            "greater": distributions.normal(-z),
-            "less": distributions.normal(z),
-        }[alternative]
-        return error, values - reach, values + reach, np.where(np.isnan(its_error), np.nan, tail)
+        p = np.where(np.isnan(its_error), np.nan, 2.0 * distributions.normal(-np.abs(z)))
+        return error, values - reach, values + reach, p
 
     # ------------------------------------------------------------------ other trainings
 

@@ -32,7 +32,6 @@ from xcrepro.core.predictions import TopK
 from xcrepro.core.tensors import labels_as_matrix
 from xcrepro.core.truth import Truth, as_truth
 
-_ALTERNATIVES = ("two-sided", "greater", "less")
 _CORRECTIONS = (None, "holm")
 
 
@@ -88,7 +87,6 @@ def paired_bootstrap(
     n_relevant=None,
     label_counts=None,
     hierarchy=None,
-    alternative: str = "two-sided",
     correction: str | None = None,
     method: str | None = None,
 ) -> list[Bootstrap]:
@@ -110,8 +108,6 @@ def paired_bootstrap(
         Of the intervals, between 0 and 1.
     inverse_propensity, n_relevant, label_counts, hierarchy
         As for :func:`xcrepro.evaluate`.
-    alternative : {"two-sided", "greater", "less"}
-        Of p. One-sided: that ours has the larger value, or the smaller.
     correction : {None, "holm"}
         Over all metrics and ks of the call.
     method : {None, "bootstrap", "halves"}
@@ -145,11 +141,10 @@ def paired_bootstrap(
     (1.0, 0.5, True, True)
     """
     one_of("correction", correction, _CORRECTIONS)
-    one_of("alternative", alternative, _ALTERNATIVES)
     about = Options(inverse_propensity, n_relevant, label_counts, hierarchy)
     how = {"samples": samples, "seed": seed, "confidence": confidence, "method": method}
     replicates = Replicates(Y, {"ours": [ours], "baseline": [baseline]}, ks, metrics, about, **how)
-    value, _, low, high, p = replicates.of_points(alternative)
+    value, _, low, high, p = replicates.of_points()
     found = []
     for name, k, at, used in replicates.each():
         (a, b, d), low_ends, high_ends = (array[:, *at].tolist() for array in (value, low, high))
@@ -270,7 +265,6 @@ def macro_t_test(
     n_relevant=None,
     label_counts=None,
     hierarchy=None,
-    alternative: str = "two-sided",
     correction: str | None = None,
     over: str = "all",
     more_than: int = 10,
@@ -296,7 +290,7 @@ def macro_t_test(
 
     Parameters
     ----------
-    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, hierarchy, alternative, correction
+    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, hierarchy, correction
         As for :func:`paired_bootstrap`.
     samples, seed : int
         Of the random signs behind ``shared``; nothing else is drawn.
@@ -336,7 +330,6 @@ def macro_t_test(
     whole_number("samples", samples, 20)
     whole_number("seed", seed)
     real_number("confidence", confidence, above=0, below=1)
-    one_of("alternative", alternative, _ALTERNATIVES)
     one_of("correction", correction, _CORRECTIONS)
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
@@ -357,13 +350,13 @@ def macro_t_test(
             test = name, int(k), unit
             if unit == "blocks of rows":
                 blocks = min(_BLOCKS, truth.n_rows)
-                found.append(_t_test(*test, blocks, here[m, i], errors[name][i], 1, alternative, confidence))
+                found.append(_t_test(*test, blocks, here[m, i], errors[name][i], 1, confidence))
                 continue
             d, paired = systems[0].units(name, i, over)
             d = (d - systems[1].units(name, i, over)[0])[paired]
             error = d.std(ddof=1) / math.sqrt(d.size) if d.size > 1 else np.nan
             mean = float(d.mean()) if d.size else np.nan
-            one = _t_test(*test, d.size, mean, error, more_than, alternative, confidence)
+            one = _t_test(*test, d.size, mean, error, more_than, confidence)
             if unit == "labels" and d.any() and not np.isnan(one.p):
                 together = together or _Together(truth)
                 one = replace(one, shared=together.alike(d, paired, samples, seed))
@@ -394,18 +387,13 @@ def _jackknife(systems: list[System], names: list[str], n_rows: int) -> np.ndarr
     return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
 
 
-def _t_test(name, k, unit, m, mean, error, more_than, alternative, confidence) -> TTest:
+def _t_test(name, k, unit, m, mean, error, more_than, confidence) -> TTest:
     if m <= more_than or np.isnan(error) or np.isnan(mean):
         return TTest(name, k, unit, m, float(mean), *[np.nan] * 7)
     # Units that all differ by the same leave no spread: t is infinite, as it should be; where none differs it is 0.
     with np.errstate(divide="ignore"):
         t = float(np.divide(mean, error)) if mean else 0.0
-    ps = {
-        "two-sided": t_p_value(t, m - 1),
-        "greater": distributions.student(m - 1, -t),
-        "less": distributions.student(m - 1, t),
-    }
-    p = float(ps[alternative])
+    p = float(t_p_value(t, m - 1))
     reach = float(t_reach(confidence, m - 1) * error)
     return TTest(name, k, unit, m, float(mean), mean - reach, mean + reach, t, m - 1.0, p, p, np.nan)
 

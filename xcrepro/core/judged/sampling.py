@@ -1,28 +1,103 @@
-"""The mean over all rows from a few of them: regression on what is known of all, and rows drawn by strata.
-
-``judged`` has the estimates; here is the arithmetic of survey sampling (Cochran, Sampling Techniques, 1977, chapters 5 to 7).
+"""Rows drawn at random, by strata or not, and the mean over all rows from those: the arithmetic of survey sampling (Cochran,
+Sampling Techniques, 1977, chapters 5 to 7).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xcrepro.core import arithmetic
-from xcrepro.core.arguments import whole_number
+from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.errors import ArgumentError
+from xcrepro.core.judged.sheets import verdicts
 from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.core.metrics.significance import t_reach
 from xcrepro.core.predictions import TopK
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 UNSEEN = 2
-"""Rows more that judges may have missed, each as far off as those whose cheap verdicts were wrong; by simulation."""
+"""Rows whose change judges may not have met, each as far off as those that changed; by simulation (docs/judged.md)."""
 ENOUGH = 12
 """Degrees of freedom that two predictors need; with fewer there is the last one, the cheap verdicts, alone; by simulation."""
 LEAST = 2
 """Judged rows of a stratum, at least: of one nobody knows how far rows differ."""
+
+
+def sample(n_rows: int, n: int, seed: int = 0, strata=None) -> np.ndarray:
+    """Rows to judge, drawn at random without replacement, in the order in which to judge them.
+
+    With one seed the first rows of a larger sample are the smaller one, so that you can go on later.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the test set.
+    n : int
+        How many to draw.
+    seed : int
+    strata : array_like of int, shape (n_rows,), optional
+        Draw as many rows of each stratum (:func:`xcrepro.judged.strata_of`), one in turn, as long as it has some. Say it to the
+        estimates too.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+
+    Examples
+    --------
+    >>> sample(1000, 3, seed=1), sample(1000, 5, seed=1)
+    (array([705, 649, 543]), array([705, 649, 543, 927, 577]))
+    """
+    n_rows = whole_number("n_rows", n_rows, 1)
+    n = whole_number("n", n, 1, n_rows, "there are no more rows")
+    rows = np.random.default_rng(whole_number("seed", seed)).permutation(n_rows)
+    return (rows if strata is None else in_turn(rows, check_strata(strata, n_rows)))[:n]
+
+
+def next_rows(found: pd.DataFrame, given, within: float, n_rows: int, seed: int = 0) -> np.ndarray:
+    """Which rows to judge next, until every interval reaches no further than ``within`` to either side.
+
+    They are drawn at random among the rows not drawn yet, so that all judged rows together stay a random choice. A row
+    that is picked because it looks informative would break the interval.
+
+    Parameters
+    ----------
+    found : DataFrame
+        Of :func:`xcrepro.judged.estimate` or :func:`xcrepro.judged.compare`, about "these rows". Coverage is left out: no
+        number of rows closes its bounds.
+    given
+        The verdicts so far.
+    within : float
+        Half the wanted width, such as 0.02 for two points.
+    n_rows : int
+        Rows of the test set.
+    seed : int
+
+    Returns
+    -------
+    ndarray of int64
+        In the order in which to judge them; none if the intervals are narrow enough.
+    """
+    real_number("within", within, above=0)
+    drawn = verdicts(given).drawn
+    most = drawn.size
+    for line in found[found["metric"] != "coverage"].itertuples():
+        n, spread = line.judged, line.stderr * float(np.sqrt(line.judged / max(1.0 - line.judged / n_rows, 1e-12)))
+        if not spread > 0:
+            continue
+        while (
+            n < n_rows and t_reach(found.attrs["interval"], n - 2) * spread * np.sqrt(1.0 / n - 1.0 / n_rows) > within
+        ):
+            n = min(n_rows, n + max(1, n // 50))
+        most = max(most, n)
+    order = sample(n_rows, n_rows, seed)
+    return order[~np.isin(order, drawn)][: most - drawn.size]
 
 
 def strata_of(top: TopK | Mapping[str, TopK], label_counts, k: int = 5) -> np.ndarray:
@@ -90,6 +165,55 @@ def check_strata(of, n_rows: int, drawn: np.ndarray | None = None) -> np.ndarray
             "strata", f"must have {LEAST} judged rows each", got, "judge more rows in the order of the sheet"
         )
     return of
+
+
+def estimated(
+    observed: float,
+    f: np.ndarray,
+    y: np.ndarray,
+    n_rows: int,
+    method: str = "ppi++",
+    target: str = "these rows",
+    interval: float = 0.95,
+    largest: float = 1.0,
+    skewed: bool = True,
+) -> tuple[float, float, float, float, float]:
+    """Value, stderr, low, high and weight of the mean of y over all rows, known for the judged ones, with f known for all.
+
+    The interval is Student's, of n - 1 degrees of freedom, n - 2 where the weight is found from the same rows. Where few
+    labels are missing, few judged rows change, and their spread tells little: so the squares of y - weight f have those
+    of :data:`UNSEEN` more rows, each as far from the mean as rows are in y, times the weight. With ``skewed`` the ends are
+    moved outwards by the skewness of the judged rows (Hall, On the removal of skewness by transformation, 1992): missing
+    labels change few rows, and often those in one direction, so that few judged rows tend to show too little of it. If
+    y - weight f is the same in all judged rows, the interval has room for as many other rows as n draws can miss: a share
+    of 1 - (half of 1 - interval)^(1 / n), each other by ``largest``.
+    """
+    n = y.size
+    f_mean, y_mean = math.fsum(f.tolist()) / n, math.fsum(y.tolist()) / n
+    spread = math.fsum(((f - f_mean) ** 2).tolist())
+    weight = {"ppi": 1.0, "judged only": 0.0}.get(method)
+    tuned = weight is None
+    if tuned:
+        shared = math.fsum(((f - f_mean) * (y - y_mean)).tolist())
+        weight = min(max(shared / spread, 0.0), 1.0) if spread > 0 else 1.0
+    value = y_mean + weight * (observed - f_mean)
+    rest = y - y_mean - weight * (f - f_mean)
+    squares, dof = math.fsum((rest * rest).tolist()), n - 1 - tuned
+    left = 1.0 - n / n_rows
+    flat, apart = squares <= 1e-24 * n, math.fsum(((y - y_mean) ** 2).tolist()) / (n - 1)
+    squares += 0.0 if flat else UNSEEN * weight * apart
+    error = squares / dof / n * left
+    if target == "fresh rows":
+        error += apart / n_rows
+    stderr = math.sqrt(error)
+    reach = float(t_reach(interval, dof))
+    if flat and left > 0:
+        missed = 1.0 - float(arithmetic.power(0.5 - interval / 2.0, 1.0 / n))
+        low = high = missed * largest * left + reach * stderr
+    else:
+        bend = math.fsum((rest * rest * rest).tolist()) / (squares * math.sqrt(squares)) if skewed and left > 0 else 0.0
+        low, high = (stderr * max(reach, abs(unbent(side, bend))) for side in (reach, -reach))
+    return value, stderr, value - low, value + high, float(weight)
 
 
 def regressed(
