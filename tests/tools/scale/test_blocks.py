@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 
 import xcrepro as xc
 from tests.tools.scale.conftest import N_LABELS, make
 from xcrepro.__main__ import main
-from xcrepro.core.accumulators.rows import poisson_weights
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.tools.scale import BlocksFailed
 
@@ -43,14 +37,6 @@ def test_the_same_bits_from_files(data, tmp_path):
     assert [path.name for path in paths] == [f"block-{row:012d}.npz" for row in (0, 300, 600)]
     assert xc.scale.evaluate(tmp_path).equals(xc.evaluate(Y, top))
     assert xc.scale.evaluate(f"{tmp_path}/*.npz", resume=tmp_path / "states").equals(xc.evaluate(Y, top))
-
-
-def test_blocks_of_calibration_at_k_are_read(data, tmp_path):
-    Y, top = data
-    top.to_calibration_npz(tmp_path / "c.npz", Y)
-    wide = max(top.ids.max(), Y.indices.max()) + 1
-    expected = xc.evaluate(Y[:, :wide], xc.TopK(top.ids, top.scores, int(wide)))
-    assert xc.scale.evaluate([tmp_path / "c.npz"]).equals(expected)
 
 
 def damaged(path, **changes):
@@ -111,19 +97,6 @@ def test_a_missing_and_a_torn_block(paths, tmp_path):
     assert len([*(tmp_path / "states").glob("*.npz")]) == len(paths) - 2
     with pytest.raises(BlocksFailed, match="1 block could"):  # without --resume nothing is gained by going on
         xc.scale.evaluate(paths)
-
-
-def test_failures_are_the_same_words_from_other_processes(client, paths, tmp_path):
-    more = {"engine": "dask", "client": client}
-    damaged(paths[3], scores=put(0, 0, np.nan))
-    with pytest.raises(BlocksFailed) as here:
-        xc.scale.evaluate(paths, resume=tmp_path / "a")
-    with pytest.raises(BlocksFailed) as there:
-        xc.scale.evaluate(paths, resume=tmp_path / "b", **more)
-    assert there.value.failures == here.value.failures
-    assert len([*(tmp_path / "b").glob("*.npz")]) == len(paths) - 1
-    with pytest.raises(BlocksFailed, match="part-91-3"):
-        xc.scale.evaluate(paths, **more)
 
 
 def test_a_block_twice(paths, data, tmp_path):
@@ -257,61 +230,10 @@ def test_the_command_line(data, tmp_path, capsys):
         (["evaluate", "--blocks", "nothing/*.npz"], "no block file"),
         (["evaluate", "--blocks", ".", "--filter", "f"], "--filter does not"),
         (["evaluate", "--blocks", ".", "--from", "csv"], "--from does not"),
-        (["report", "--blocks", "a=.", "--with", "d", "--out", "o"], "--with does not"),
+        (["evaluate", "--blocks", ".", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler goes with --engine dask"),
     ],
 )
 def test_the_command_line_refuses(arguments, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_scheduler_without_dask(paths, capsys):
-    assert main(["evaluate", "--blocks", str(paths[0]), "--scheduler", "tcp://127.0.0.1:1"]) == 2
-    assert "--scheduler goes with --engine dask" in capsys.readouterr().err
-
-
-def test_a_report_over_blocks(data, tmp_path, capsys):
-    Y, top = data
-    other = xc.TopK.from_scores(sparse.random(700, N_LABELS, 0.05, "csr", np.float32, np.random.default_rng(9)), 5)
-    for name, each in (("mine", top), ("other", other)):
-        xc.scale.write_blocks(Y, each, tmp_path / name, rows=300)
-    about = ["report", "--samples", "200", "--blocks", f"mine={tmp_path}/mine/*.npz", f"other={tmp_path}/other"]
-    assert main([*about, "--out", str(tmp_path / "report"), "--calibration"]) == 0
-    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "http:" not in page
-    assert "https:" not in page
-    assert '<main class="xcrepro-report"' in page
-    metrics = pd.read_csv(tmp_path / "report/csv/metrics.csv")
-    expected = xc.evaluate(Y, other)
-    found = metrics[metrics["model"] == "other"].reset_index(drop=True)
-    assert np.allclose(found["value"][: len(expected)], expected["value"])
-    assert {"ECE", "Brier"} <= {*metrics["metric"]}
-    # The paired bootstrap, by hand: the same weights for both models, drawn from the seed and the row's number.
-    weights = poisson_weights(0, np.arange(700), 200)
-    hits = [np.array([Y[row, ids[0]] > 0 for row, ids in enumerate(each.ids)], float) for each in (top, other)]
-    differences = (weights * (hits[0] - hits[1])[:, None]).sum(axis=0) / weights.sum(axis=0)
-    pairs = pd.read_csv(tmp_path / "report/csv/pairs.csv").query("metric == 'P' and k == 1").iloc[0]
-    assert pairs["value"] == pytest.approx(hits[0].mean() - hits[1].mean())
-    assert [pairs["low"], pairs["high"]] == pytest.approx(np.quantile(differences, [0.025, 0.975]))
-    short = xc.scale.write_blocks(Y[:300], top.rows(slice(300)), tmp_path / "short", rows=300)
-    assert main([*about, f"short={short[0]}", "--out", str(tmp_path / "new")]) == 2
-    assert "rows of 'mine'" in capsys.readouterr().err
-    assert main(["report", "--out", str(tmp_path / "new")]) == 2
-    assert "or --blocks" in capsys.readouterr().err
-
-
-def test_a_report_over_blocks_says_what_does_not_fit_before_any_number(tmp_path, capsys):
-    """Rows that are moved by one within the blocks of one of two models."""
-    ds = xc.twin("bibtex", scale=0.2)
-    top = xc.TopK.from_scores(ds.test.observed_marginals, k=5)
-    moved = xc.TopK.from_ids(np.roll(top.ids, 1, axis=0), n_labels=top.n_labels)
-    for name, each in (("right", top), ("moved", moved)):
-        xc.scale.write_blocks(ds.test.Y, each, tmp_path / name, rows=200)
-    about = ["report", "--samples", "20", "--blocks", f"right={tmp_path}/right", f"moved={tmp_path}/moved"]
-    assert main([*about, "--out", str(tmp_path / "report")]) == 0
-    [said] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
-    assert re.match(r"warning: moved: in \d of \d blocks, first in block-.*rows moved", said)
-    page = (tmp_path / "report/report.html").read_text(encoding="utf-8")
-    assert page.index("rows moved") < page.index("<table>")
-    assert json.loads((tmp_path / "report/report.json").read_text())["warnings"] == [said.removeprefix("warning: ")]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-import threading
 import time
 
 import numpy as np
@@ -81,23 +79,6 @@ def test_any_cutting_and_order(cuts, seed, shuffle):
     ]
     shuffle.shuffle(parts)
     same(xc.scale.evaluate(parts, metrics=METRICS[:2]), xc.evaluate(Y, top, metrics=METRICS[:2]))
-
-
-def test_functions_and_options(client, data):
-    Y, top = data
-    parts = {
-        f"rows {lo}": functools.partial(_rows, Y[lo : lo + 350], top.rows(slice(lo, lo + 350)), lo) for lo in (0, 350)
-    }
-    whole = xc.State(5, ["ECE@5", "P@5"], samples=20).update(Y, top, 0)
-    for engine, more in (("serial", {}), ("dask", {"client": client})):
-        about = {"metrics": ["ECE@5", "P@5"], "samples": 20}
-        state = xc.scale.state(parts, 5, engine=engine, **more, **about)
-        same(state.compute(), whole.compute())
-        same(state.intervals(), whole.intervals())
-
-
-def _rows(Y, top, first):
-    return Y, top, first
 
 
 # ---------------------------------------------------------------------------------------------- resuming
@@ -212,45 +193,6 @@ def test_a_killed_client_leaves_no_worker_and_goes_on(paths, data, tmp_path):
     found = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, check=True, timeout=3600)
     assert found.stdout.strip() == xc.evaluate(*data, metrics=["P", "coverage"]).to_csv().strip()
     assert len(pids.read_text().split()) == before + len(paths) - kept
-
-
-def _told_and_slow(mark, path):
-    """Runs on a worker: says that it began."""
-    mark.touch()
-    time.sleep(60)
-    return xc.scale.read_block(path)
-
-
-def test_a_scheduler_that_is_lost_on_the_way_is_an_error_in_seconds(paths, tmp_path):
-    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
-    about, mark = tmp_path / "scheduler.json", tmp_path / "began"
-    cli = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    scheduler = subprocess.Popen([*cli, "--port", "0", "--no-dashboard", "--scheduler-file", str(about)], **quiet)
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(about), "--no-dashboard"]
-    others = [scheduler]
-    try:
-        others.append(subprocess.Popen([*worker, "--nworkers", "1", "--nthreads", "1"], **quiet))
-
-        def kill_when_begun() -> None:
-            until = time.monotonic() + 1200
-            while not mark.exists() and time.monotonic() < until:
-                time.sleep(0.1)
-            scheduler.kill()
-
-        until = time.monotonic() + 1200
-        while not about.exists() and time.monotonic() < until:
-            time.sleep(0.1)
-        threading.Thread(target=kill_when_begun).start()
-        address = json.loads(about.read_text())["address"]
-        blocks = {path.name: functools.partial(_told_and_slow, mark, path) for path in paths}
-        with pytest.raises(XCError, match="Dask gave up"):
-            xc.scale.evaluate(blocks, engine="dask", client=address, **options())
-        assert mark.exists()
-    finally:
-        for process in others:
-            process.kill()
-            process.wait()
 
 
 def _alive(pid: int) -> bool:

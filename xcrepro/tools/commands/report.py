@@ -6,31 +6,19 @@ import shlex
 import sys
 from pathlib import Path
 
-from xcrepro.tools.commands import blocks, shared
+from xcrepro.tools.commands import shared
 
 
 def add(command) -> None:
     sub = command(
         "report", _report, "all there is to measure of saved predictions: one HTML page, CSV, LaTeX, pictures"
     )
-    sub.add_argument(
-        "truth", nargs="?", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate"
-    )
+    sub.add_argument("truth", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate")
     sub.add_argument(
         "predictions",
         type=Path,
-        nargs="*",
-        help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
-    )
-    sub.add_argument(
-        "--blocks",
         nargs="+",
-        metavar="NAME=PATTERN",
-        help="in place of both: a model's block files (`xcrepro write-blocks`); the report has what follows from blocks alone",
-    )
-    blocks.add_engine(sub)
-    sub.add_argument(
-        "--calibration", action="store_true", help="with --blocks: scores are probabilities; their errors, too"
+        help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
     )
     sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder; written whole or not at all")
     sub.add_argument("--force", action="store_true", help="replace a report of other input that stands there")
@@ -87,8 +75,6 @@ def _report(arguments) -> int:
     from xcrepro.tools.reports.given import without_folders
 
     reports.check_target(arguments.out)
-    if blocks.report_asked(arguments):
-        return blocks.report(arguments)
     made = reports.report(
         arguments.truth,
         arguments.predictions,
