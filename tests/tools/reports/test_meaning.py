@@ -27,11 +27,6 @@ def hits(small):
 
 
 @pytest.fixture(scope="module")
-def counts(small):
-    return np.asarray((small.train > 0).sum(axis=0)).ravel()
-
-
-@pytest.fixture(scope="module")
 def measured(small):
     asked = Asked(collect(small.Y, small.tops, train_truth=small.train), samples=60)
     with warnings.catch_warnings():
@@ -51,15 +46,11 @@ def drawn(made, measured):
 
     tables = {
         "bins": percent("bins", "value", "low", "high", "ceiling"),
-        "bands": percent("bands", "P", "PSP"),
         "calibration": made.frame("reliability"),
-        "price": percent("price", "P", "P low", "P high", "Cov", "Cov low", "Cov high"),
     }
     draw = {
         "bins": lambda table: drawing.bins(table, look, K),
-        "bands": lambda table: drawing.bands(table, K),
         "calibration": lambda table: drawing.reliability(table, look, K),
-        "price": lambda table: drawing.price(table, look),
     }
     found = {name: (draw[name](table), table) for name, table in tables.items()}
     return found | {"standing": drawing.standing(measured), "apart": drawing.apart(measured)}
@@ -96,27 +87,6 @@ def hollow(line) -> bool:
 # ---------------------------------------------------------------- sentences
 
 
-def test_the_leader_is_the_model_with_more_hits(made, small, hits):
-    shares = {model: 100 * found.mean() for model, found in hits.items()}
-    best, other = sorted(shares, key=shares.get, reverse=True)
-    pairs = xc.compare(small.Y, small.tops, ["P"], (K,), samples=60).assign(p=1.0)
-    text = sentences.leader(made.frame(), pairs, "P", K)
-    assert text.startswith("No clear leader")
-    assert sentences.leader(made.frame(), pairs.assign(p=0.01), "P", K).startswith(f"{best} leads")
-    assert f"{shares[best]:.1f} %" in text
-    assert f"{shares[best] - shares[other]:.1f} points" in text
-    assert f"above {other}" in text
-
-
-def test_hits_are_counted_in_the_band_of_their_labels(made, small, hits, counts):
-    for model, found in hits.items():
-        of = counts[small.tops[model].ids[:, :K][found]]
-        relevant = counts[small.Y.indices]
-        both = (f"{100 * (one < 10).mean():.0f} %" for one in (of, relevant))
-        said = f"{next(both)} of the hits of {model}, and {next(both)} of what is relevant, are on labels"
-        assert sentences.bands(made.frame("bands"), model).startswith(said)
-
-
 @pytest.mark.parametrize(("chance", "words"), [(0.9, "1 are too high, 0 too low"), (0.1, "0 are too high, 1 too low")])
 def test_scores_above_the_share_of_hits_are_too_high(chance, words):
     """Half of the predictions are right."""
@@ -124,34 +94,6 @@ def test_scores_above_the_share_of_hits_are_too_high(chance, words):
     top = xc.TopK.from_ids(np.zeros((400, 1), int), np.full((400, 1), chance), n_labels=2)
     _, diagrams = compute.calibration(collect(Y.astype(float), top), [1], samples=20)
     assert f"of the 1 bins of model {words}" in sentences.reliability(diagrams, "model")
-
-
-def test_the_bins_that_are_off_are_those_outside_chance(made):
-    table = made.frame("reliability").query("state == 'before' and count > 0")
-    for model, rows in table.groupby("model"):
-        high = sum(row.accuracy < row.low for row in rows.itertuples())
-        low = sum(row.accuracy > row.high for row in rows.itertuples())
-        words = f"of the {len(rows)} bins of {model} {high} are too high, {low} too low."
-        assert sentences.reliability(table, model).endswith(words)
-
-
-def test_the_price_is_of_coverage_alone(made, small, hits):
-    Y = small.Y.toarray() > 0
-
-    def of(ids) -> tuple[float, float]:
-        right = [(row, label) for row, line in enumerate(ids) for label in line if Y[row, label]]
-        return 100 * len(right) / (K * len(Y)), 100 * len({label for _, label in right}) / Y.shape[1]
-
-    for model, top in small.tops.items():
-        table = made.frame("price").query("model == @model")
-        rise = table[(table["P"] > table["P"].iloc[0]) & (table["Cov"] > table["Cov"].iloc[0])]
-        beta = 0.0 if not len(rise) else rise.loc[rise["Cov"].idxmax(), "beta"]
-        before, after = (of(xc.decide.greedy_coverage(top.to_csr(), K, one).ids) for one in (np.inf, beta))
-        assert before[0] == pytest.approx(100 * hits[model].mean())
-        coverage, precision = after[1] - before[1], after[0] - before[0]
-        expected = (sentences.number(one / 100, "P", sign=True) for one in (coverage, precision))
-        text = "(beta = {:g}): {} points of coverage, {} points of precision".format(beta, *expected)
-        assert text in sentences.price(made.frame("price"), model)
 
 
 def test_a_beta_that_costs_nothing_is_named():
@@ -184,13 +126,6 @@ def test_clear_comparisons_are_counted(made):
     pairs = made.frame("pairs")
     clear = [row for row in pairs.to_dict("records") if row["p"] < 0.05]
     assert said(made, "pairs").startswith(f"{len(clear)} of {len(pairs)} differences are more than chance (one pair")
-
-
-def test_the_worst_share_of_a_bins_ceiling_is_the_smallest_one(made):
-    bins = made.frame("bins").query("k == @K and model == 'good' and bin != '0' and ceiling > 0")
-    shares = {row.bin: row.value / row.ceiling for row in bins.itertuples()}
-    name = min(shares, key=shares.get)
-    assert f"On labels with {name} training points good reaches {100 * shares[name]:.0f} %" in said(made, "bins")
 
 
 @pytest.mark.parametrize(("difference", "first"), [(0.2, "a over b"), (-0.2, "b over a")])
@@ -248,25 +183,6 @@ def test_a_bar_is_its_models_and_its_bins(drawn):
     assert ceilings == {name: table.xs(name, level="bin")["ceiling"].iloc[0] for name in names}
 
 
-def test_a_band_has_its_name_its_length_and_its_axis(drawn):
-    fig, table = drawn["bands"]
-    axes = visible(fig)
-    models = [label.get_text() for label in axes[0].get_yticklabels()]
-    assert [ax.get_xlabel() for ax in axes] == [f"P@{K}, %", f"PSP@{K}, %"]
-    for ax, metric in zip(axes, ("P", "PSP"), strict=True):
-        own = table.set_index(["model", "band"])[metric]
-        for bars in ax.containers:
-            for bar in bars:
-                model = models[round(bar.get_y() + bar.get_height() / 2)]
-                assert bar.get_width() == pytest.approx(own[model, bars.get_label()])
-    legend = fig.legends[0]
-    assert legend.get_title().get_text() == "train points of the label"
-    shades = {bars.get_label(): bars.patches[0].get_alpha() for bars in axes[0].containers}
-    assert {
-        t.get_text(): h.get_alpha() for t, h in zip(legend.get_texts(), legend.legend_handles, strict=True)
-    } == shades
-
-
 def filled(table, model, state):
     """The bins that are drawn: those with 20 pairs, or where none has as many the fullest."""
     own = table[(table["model"] == model) & (table["state"] == state)]
@@ -303,17 +219,6 @@ def test_reliability_is_filled_before_and_hollow_after(drawn, small):
     scores = small.good.scores[:, :K].astype(float)
     own = table.query("model == 'good' and state == 'before'")
     assert (own["confidence"] * own["count"]).sum() == pytest.approx(scores.sum())
-
-
-def test_the_price_has_coverage_along_and_precision_up(drawn):
-    fig, table = drawn["price"]
-    ax = visible(fig)[0]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == (f"coverage@{K}, %", f"P@{K}, %")
-    for model, [line] in marks(ax).items():
-        own = table[table["model"] == model]
-        assert own["beta"].tolist() == [*compute.BETAS]
-        assert line.get_xdata().tolist() == own["Cov"].tolist()
-        assert line.get_ydata().tolist() == own["P"].tolist()
 
 
 def test_ranks_stand_beside_their_models():
