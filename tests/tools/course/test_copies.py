@@ -94,15 +94,6 @@ def test_the_start_page_says_what_the_teachers_page_says_of_the_order(course):
     assert {before[number] for number in (5, 6, 7)} == {"3"}
 
 
-@nbgrader
-def test_pictures_come_along(course, written):
-    for lesson in course:
-        cells = notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
-        links = [found for cell in cells for found in re.findall(r"!\[.+\]\((\S+)\)", notebooks.text(cell["source"]))]
-        assert links, lesson.name
-        assert all((written / link).is_file() for link in links)
-
-
 def _open_part(cell: dict) -> str:
     """What a student may see of a cell of the solution version."""
     marks, source = cell["metadata"].get("nbgrader", {}), notebooks.text(cell["source"])

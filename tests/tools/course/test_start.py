@@ -7,8 +7,6 @@ import re
 
 import pytest
 
-from xcrepro.repro.engine import notebooks
-
 transform = pytest.importorskip("IPython.core.inputtransformer2", reason="IPython reads cells with %pip")
 
 
@@ -29,10 +27,3 @@ def test_the_wheel_of_the_first_cell_is_this_version(root):
     version = re.search(r'__version__ = "(.*?)"', (root / "xcrepro/core/version.py").read_text())[1]
     page = (root / "docs/teach.md").read_text(encoding="utf-8")
     assert set(re.findall(r"xcrepro-([\d.]+)-py3", page)) == {version}
-
-
-def test_every_cell_of_a_lesson_is_plain_python(course):
-    """No magic and no shell, so that a lesson runs where it is opened: JupyterLab, Binder, Colab."""
-    for lesson in course:
-        for cell in notebooks.code_cells(lesson.notebook):
-            ast.parse(notebooks.text(cell["source"]))

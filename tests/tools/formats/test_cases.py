@@ -24,12 +24,10 @@ import pytest
 from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
-from xcrepro.__main__ import main
 from xcrepro.core.data.names import LabelNames, read_label_names
 from xcrepro.core.errors import DataWarning, XCError
 from xcrepro.repro.published.results import audit_results
 from xcrepro.tools.formats import reader
-from xcrepro.tools.reports import report
 
 Label = str | int
 Truth = list[list[Label]]
@@ -518,23 +516,6 @@ def test_a_truth_of_fractions_is_named(tmp_path, file):
         xc.evaluate(scores, xc.TopK.from_scores((scores > 0.5).astype(np.float32), 5), metrics=["P"])
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+cmd|' /C calc'!A0", "@SUM(1)", "-2+3"])
-def test_no_csv_file_has_a_name_that_a_spreadsheet_runs(tmp_path, name, capsys):
-    (tmp_path / "n.txt").write_text(f"{name}\nb\n")
-    files = (
-        put(tmp_path, "t", "t.jsonl", [[name], ["b"]], False),
-        put(tmp_path, "p", "t.jsonl", scored(["b"], ["b"]), True),
-    )
-    assert (
-        main(["evaluate", *map(str, files), "--labels", str(tmp_path / "n.txt"), "--per-label", "--csv", "-k", "1"])
-        == 0
-    )
-    cells = [row[1] for row in csv.reader(capsys.readouterr().out.splitlines())]
-    assert sorted(cells) == sorted(["name", f"'{name}", "b"])
-    written = report._csv(pd.DataFrame({"left": [name], "value": [-1.5]}))
-    assert written.decode().splitlines()[1] in (f"'{name},-1.5", f'"\'{name}",-1.5')
-
-
 def test_signs_do_not_cry_wolf_where_each_row_has_one_label():
     """Below chance any other reading is above it; one prediction a row is not held to five popular labels."""
     rng = np.random.default_rng(0)
@@ -798,12 +779,6 @@ def test_a_models_config_is_a_list_of_names(tmp_path):
     for config in ({"label2id": {"b": 1, "a": 0}}, {"id2label": {"1": "b", "0": "a"}, "model_type": "bert"}):
         (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 3, **config}))
         assert read_label_names(tmp_path / "config.json").names == ("a", "b")
-
-
-def test_fractions_where_percent_are_usual_are_refused(capsys):
-    assert main(["certainty", "0.54", "0.52", "-n", "100"]) == 2
-    assert "--fractions" in capsys.readouterr().err
-    assert main(["certainty", "0.54", "0.52", "-n", "100", "--fractions"]) == 0
 
 
 # ---------------------------------------------------------------- numbers and rows that a program made otherwise

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -17,7 +15,7 @@ from scipy import sparse
 from tests.refused import damaged, refused
 from xcrepro import TopK
 from xcrepro.core.data.names import LabelNames
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.tools import formats
 from xcrepro.tools.formats import FORMATS, csv
 from xcrepro.tools.formats.index import Index
@@ -310,23 +308,6 @@ def test_arff_sparse_dense_nominal(tmp_path):
         formats.read_truth(path)
 
 
-XML = b'<labels xmlns="http://mulan.sourceforge.net/labels"><label name="second"></label><label name="flag"/></labels>'
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.booleans(), st.floats(0, 1), st.binary(max_size=5), st.booleans())
-def test_a_strangers_arff_and_xml_raise_nothing_else(tmp_path, xml, cut, junk, drop):
-    parts = {"a.arff": ARFF.encode(), "a.xml": XML}
-    text = parts["a.xml" if xml else "a.arff"]
-    at = int(cut * len(text))
-    parts["a.xml" if xml else "a.arff"] = text[:at] + junk + text[at + 5 * drop :]
-    for name, content in parts.items():
-        (tmp_path / name).write_bytes(content)
-    with contextlib.suppress(XCError):
-        X, Y = formats.read_dataset(tmp_path / "a.arff", "arff")
-        assert X.shape[0] == Y.shape[0]
-
-
 FAULTS = [
     ("a.run", "0 Q0 1 1 x t\n", "line 1: found the score 'x'"),
     ("a.run", "0 Q0 1 1 nan t\n", "line 1: found the score 'nan'"),
@@ -417,37 +398,6 @@ def test_arguments_are_named(tmp_path, truth, top):
     assert list(tmp_path.iterdir()) == []
 
 
-# ---------------------------------------------------------------- nothing but our own errors
-
-SEEDS = [text.encode() if isinstance(text, str) else text for _, text, _ in FAULTS]
-SEEDS += [text.encode() for text, _ in TABLES.values()] + [
-    ARFF.encode(),
-    b"3 4 2\n0 0:1\n1 1:2\n 2:1\n",
-    b"2 3\n0:1\n1:2\n",
-]
-SEEDS += [b"PAR1" + bytes(30) + b"PAR1", b"[[1], [2]]", b'["a", "b"]', b'{"a": 0}', b"\x1f\x8b\x08\x00", b"PK\x03\x04"]
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    seed=st.sampled_from(SEEDS),
-    cut=st.floats(0, 1),
-    junk=st.binary(max_size=6),
-    kind=st.sampled_from(["truth", "predictions", "features", "dataset"]),
-    forced=st.sampled_from([None, *(format.name for format in FORMATS)]),
-    named=st.booleans(),
-)
-def test_a_strangers_file_raises_nothing_else(tmp_path, seed, cut, junk, kind, forced, named):
-    at = int(cut * len(seed))
-    path = tmp_path / "any"
-    path.write_bytes(seed[:at] + junk + seed[at:])
-    options = {"label_names": ["d0", "d1"], "row_ids": ["q1", "q2"]} if named else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with contextlib.suppress(XCError):
-            getattr(formats, f"read_{kind}")(path, forced, **options)
-
-
 def test_the_list_of_formats_is_whole():
     lines = formats.table()
     assert [line["format"] for line in lines] == [format.name for format in FORMATS]
@@ -459,13 +409,6 @@ def test_the_list_of_formats_is_whole():
             for kind in format.can(verb):
                 assert getattr(format.module, f"{verb}_{kind}").__doc__, (format.name, verb, kind)
     assert json.dumps(lines)
-
-
-@pytest.mark.parametrize(
-    ("path", "name"), [("runs/LightXML.npz", "LightXML"), ("PLT.txt.gz", "PLT"), ("plain", "plain")]
-)
-def test_a_file_is_called_by_its_model(path, name):
-    assert formats.model_name(path) == name
 
 
 def test_what_a_spreadsheet_would_run_is_text():

@@ -1,14 +1,11 @@
 """Round trips with the real packages, each skipped where its package is not installed.
 
-The optional ones: ``pip install pyarrow pytrec-eval-terrier ir_measures libpecos omikuji scikit-multilearn liac-arff annif``.
+The optional ones: ``pip install pyarrow pytrec-eval-terrier scikit-multilearn liac-arff annif``.
 """
 
 from __future__ import annotations
 
 import importlib
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -76,53 +73,6 @@ def test_napkinxc_reads_our_data_and_we_take_its_lists(tmp_path, data):
     equal(formats.read_truth(tmp_path / "truth.json", n_labels=9), Y)
 
 
-# ---------------------------------------------------------------- omikuji: reads our data, its pairs
-
-
-def test_omikuji_reads_our_data_and_we_take_its_pairs(tmp_path, data):
-    package("omikuji", "omikuji")
-    X, Y, _ = data
-    rows = np.flatnonzero((np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0))  # it refuses a row without features
-    write_xc(tmp_path / "train.txt", X[rows], Y[rows])
-    sparse.save_npz(tmp_path / "X.npz", X[rows])
-    program = """if True:
-        import omikuji, scipy.sparse
-        model = omikuji.Model.train_on_data("train.txt", n_threads=1)
-        X = scipy.sparse.load_npz("X.npz")
-        with open("out.pred", "w") as file:
-            for row in X:
-                pairs = model.predict(list(zip(row.indices.tolist(), row.data.tolist())), top_k=3)
-                file.write(" ".join(f"{label}:{score:.3f}" for label, score in pairs) + "\\n")
-        print("features:", model.n_features)
-    """
-    run = [sys.executable, "-c", program]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env={**os.environ}, check=True)
-    assert f"features: {X.shape[1]}" in done.stdout
-    top = formats.read_predictions(tmp_path / "out.pred", n_labels=9)
-    assert top.ids.shape == (len(rows), 3)
-    assert evaluate(Y[rows], top, 1, metrics=["P"])["value"][0] > 0.5  # on what it was trained on
-
-
-# ---------------------------------------------------------------- PECOS: matrices
-
-
-def test_pecos_matrices_both_ways(tmp_path, data):
-    smat = package("pecos.utils.smat_util", "libpecos")
-    X, Y, top = data
-    smat.save_matrix(str(tmp_path / "Yt_pred.npz"), top.to_csr())
-    same(formats.read_predictions(tmp_path / "Yt_pred.npz"), top)
-    smat.save_matrix(str(tmp_path / "Y.npz"), Y.tocsc())
-    equal(formats.read_truth(tmp_path / "Y.npz", "pecos"), Y)
-    smat.save_matrix(str(tmp_path / "X.npy"), X.toarray())
-    equal(formats.read_features(tmp_path / "X.npy"), X)
-    formats.write_predictions(tmp_path / "ours.npz", top, "pecos")
-    formats.write_truth(tmp_path / "truth.npz", Y)
-    truth, found = (smat.load_matrix(str(tmp_path / name)).astype(np.float32) for name in ("truth.npz", "ours.npz"))
-    theirs = smat.Metrics.generate(truth, found, topk=5)
-    ours = evaluate(Y, top, (1, 3, 5), metrics=["P", "R"])["value"]
-    assert np.allclose(ours, [theirs.prec[k - 1] for k in (1, 3, 5)] + [theirs.recall[k - 1] for k in (1, 3, 5)])
-
-
 # ---------------------------------------------------------------- TREC
 
 
@@ -138,20 +88,6 @@ def test_trec_eval_reads_our_files(tmp_path, data):
     ours = evaluate(Y[rows], top.rows(rows), metrics=["P@1", "P@5", "nDCG@5"])["value"]
     theirs = [np.mean([values[name] for values in found.values()]) for name in ("P_1", "P_5", "ndcg_cut_5")]
     assert np.allclose(ours, theirs)
-
-
-def test_ir_measures_records_come_back(tmp_path, data):
-    ir_measures = package("ir_measures", "ir_measures")
-    _, Y, top = data
-    formats.write_truth(tmp_path / "some.qrels", Y)
-    formats.write_predictions(tmp_path / "some.run", top)
-    qrels = list(ir_measures.read_trec_qrels(str(tmp_path / "some.qrels")))
-    pairs = {(int(record.query_id), int(record.doc_id)) for record in qrels if record.relevance}
-    assert pairs == set(zip(*map(np.ndarray.tolist, Y.nonzero()), strict=True))
-    run = list(ir_measures.read_trec_run(str(tmp_path / "some.run")))
-    lines = [f"{record.query_id} Q0 {record.doc_id} 0 {record.score} theirs" for record in reversed(run)]
-    (tmp_path / "theirs.run").write_text("\n".join(lines))
-    same(formats.read_predictions(tmp_path / "theirs.run", n_labels=9, n_rows=30), top)
 
 
 # ---------------------------------------------------------------- Parquet

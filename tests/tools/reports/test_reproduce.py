@@ -280,15 +280,6 @@ def test_what_chance_allows(monkeypatch):
     assert row(half=1.0)["difference"] == "+2.00"
 
 
-def test_another_version_of_the_data_is_said():
-    entry = registry.get("eurlex-4k")
-    versions = {"reeval", "calibration"}
-    for document in ("xcrepo", "jain16", "reeval", "calibration", "coverage"):
-        assert ("3,956" in compare_with_print.other_version(entry, document)) == (document in versions)
-        said = compare_with_print.other_version(entry.version("calibration:table3"), document)
-        assert ("3,993" in said) == (document in ("xcrepo", "jain16"))
-
-
 # ---------------------------------------------------------------- from the word to the page
 
 PARAMETERS = 'dataset = "tib"\nfolder = ""\nsplit = None\nmodels = ["FastXML"]'
