@@ -52,31 +52,6 @@ def test_what_does_not_fit_is_a_warning_and_the_numbers_are_the_same(files, twin
     assert "ranks" in err
 
 
-def test_predictions_that_are_cut_off_are_named(files, twin, capsys):
-    assert main(["convert", str(files / "good.npz"), str(files / "good.csv")]) == 0
-    lines = (files / "good.csv").read_text().splitlines(keepends=True)
-    n = twin.test.Y.shape[0]
-    kept = [line for line in lines[1:] if int(line.split(",")[0]) < n - n // 5]
-    (files / "cut.csv").write_text("".join(lines[:1] + kept))
-    _, err = evaluate(files, "cut.csv", capsys)
-    assert (
-        f"warning: rows without predictions: {n // 5} of {n} rows have no prediction, the last {n // 5} in a row" in err
-    )
-
-
-def test_a_ranking_is_searched_for_filter_pairs(files, twin, capsys):
-    top = TopK.load(files / "good.npz")
-    absent = next(label for label in range(top.n_labels) if label not in top.ids[4])
-    (files / "filter.txt").write_text(f"2 {top.ids[2, 1]}\n4 {absent}\n")
-    numbers, _ = evaluate(files, "good.npz", capsys)
-    out, err = evaluate(files, "good.npz", capsys, "--filter", str(files / "filter.txt"))
-    assert "warning: filter pairs: 1 of the 2 pairs" in err
-    assert out == numbers
-    sparse.save_npz(files / "scores.npz", twin.test.observed_marginals)
-    _, err = evaluate(files, "scores.npz", capsys, "--filter", str(files / "filter.txt"))
-    assert "warning" not in err
-
-
 def test_fingerprint_names_and_records(files, twin, capsys, monkeypatch):
     monkeypatch.setattr(fingerprints, "TABLE", files / "fingerprints.csv")
     assert main(["fingerprint", str(files / "truth.npz")]) == 0

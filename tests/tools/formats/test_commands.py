@@ -46,25 +46,6 @@ def test_converted_predictions_are_evaluated_the_same(files, capsys, target):
     assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
 
 
-def test_truth_and_run_meet_by_their_names(files, capsys):
-    truth, top = files
-    names = ["--labels", "names.txt", "--rows", "rows.txt"]
-    for source, target in (("truth.txt", "t.csv"), ("top.npz", "p.csv")):
-        assert main(["convert", source, target, *names, *(["--as", "truth"] if source == "truth.txt" else [])]) == 0
-    lines = Path("p.csv").read_text().splitlines()
-    Path("p.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]))
-    # Without row ids the truth teaches them; a row of it without labels has no line.
-    learnt = {line.split(",")[0] for line in Path("t.csv").read_text().splitlines()[1:]}
-    capsys.readouterr()
-    assert main(["evaluate", "t.csv", "p.csv", "-k", "1", "--labels", "names.txt", "--csv"]) == 2
-    printed = capsys.readouterr().err
-    assert f"expected one of the {len(learnt)} row ids" in printed
-    assert "--rows names all, also those without labels" in printed
-    assert main(["evaluate", "t.csv", "p.csv", "-k", "1", "--csv", *names]) == 0
-    expected = evaluate(truth, top, 1)
-    assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
-
-
 def test_label_names_are_kept(files, capsys, tmp_path):
     truth, _ = files
     write_xc("train.txt", sparse.random(12, 3, 0.5, "csr", np.float32, np.random.default_rng(0)), truth)
@@ -107,13 +88,6 @@ def test_list_is_the_table(capsys):
     assert left.value.code == 0
     shown = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in shown[1:]] == [format.name for format in formats.FORMATS]
-
-
-def test_a_narrower_score_matrix_is_not_widened(files, capsys):
-    with open("scores.txt", "w") as file:
-        file.write("12 5\n" + "0:1\n" * 12)
-    assert main(["evaluate", "truth.txt", "scores.txt", "-k", "1"]) == 2
-    assert "the 6 labels" in capsys.readouterr().err
 
 
 def test_vectorize(tmp_path, capsys, monkeypatch):

@@ -154,50 +154,6 @@ def test_any_scores_come_back_to_the_bit(tmp_path, rows):
 
 # ---------------------------------------------------------------- by hand, as strangers write
 
-TABLES = {
-    "run": ("q1 Q0 d2 0 0.5 tag\nq2\tQ0 d0 1 1e-3  tag\n\nq1 Q0 d0 1 0.75 tag\n", [[0, 2], [0, -1]]),
-    "tsv": ("score\trow\tlabel\tcomment\n0.5\tq1\td2\t\n0.001\tq2\td0\tx\n0.75\tq1\td0\ty\n", [[0, 2], [0, -1]]),
-    "csv": ('"row";"label";"score"\r\nq1;d2;0.5\r\nq2;d0;1e-3\r\n"q1";"d0";0.75\r\n', [[0, 2], [0, -1]]),
-    "jsonl": (
-        '{"row": "q2", "labels": ["d0"], "scores": [1]}\n{"row": "q1", "labels": ["d2", "d0"], "scores": [0.5, 0.75]}\n',
-        [[0, 2], [0, -1]],
-    ),
-    "results.jsonl": (
-        '{"document_id": "q1", "results": [{"uri": null, "label": "d2", "notation": null, "score": 0.5}, '
-        '{"uri": "http://d0", "label": "d0", "score": 0.75}]}\n{"document_id": "q2", "results": '
-        '[{"label": "d0", "score": 0.1}]}\n',
-        [[0, 2], [0, -1]],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_names_of_rows_and_labels_are_looked_up(tmp_path, name):
-    text, ids = TABLES[name]
-    path = tmp_path / name
-    path.write_text(text, newline="")
-    found = formats.read_predictions(path, label_names=["d0", "d1", "d2"], row_ids=["q1", "q2"])
-    assert found.ids.tolist() == ids
-    assert found.n_labels == 3
-    with pytest.raises(DataError, match="'d2'"):
-        formats.read_predictions(path, label_names=["d0", "d1"], row_ids=["q1", "q2"])
-    with pytest.raises(DataError, match="'q2'"):
-        formats.read_predictions(path, label_names=["d0", "d1", "d2"], row_ids=["q1"])
-    with pytest.raises(DataError, match=r"--labels, label_names="):
-        formats.read_predictions(path, row_ids=["q1", "q2"])
-
-
-def test_numbers_are_ids_unless_a_label_is_called_by_one(tmp_path):
-    path = tmp_path / "a.run"
-    path.write_text("0 Q0 1 1 0.5 t\n")
-    assert formats.read_predictions(path, label_names=["a", "b"]).ids.tolist() == [[1]]
-    assert formats.read_predictions(path, label_names=["1", "b"]).ids.tolist() == [[0]]
-    with pytest.raises(DataError, match="label '1'"):
-        formats.read_predictions(path, label_names=["7", "b"])
-    path.write_text("0 Q0 b 1 0.5 t\n")
-    with pytest.raises(DataError, match="name 'b'"):
-        formats.read_predictions(path, label_names=["b", "b"])
-
 
 def test_rows_are_not_moved_by_a_gap(tmp_path):
     path = tmp_path / "a.run"
@@ -407,7 +363,7 @@ def test_the_list_of_formats_is_whole():
     for format in FORMATS:
         for verb in ("read", "write"):
             for kind in format.can(verb):
-                assert getattr(format.module, f"{verb}_{kind}").__doc__, (format.name, verb, kind)
+                assert format.function(f"{verb}_{kind}").__doc__, (format.name, verb, kind)
     assert json.dumps(lines)
 
 

@@ -1,6 +1,6 @@
 """Round trips with the real packages, each skipped where its package is not installed.
 
-The optional ones: ``pip install pyarrow pytrec-eval-terrier scikit-multilearn liac-arff annif``.
+The optional ones: ``pip install pytrec-eval-terrier scikit-multilearn liac-arff``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import pytest
 from scipy import sparse
 
 from xcrepro import TopK, evaluate, write_xc
-from xcrepro.core.data.names import LabelNames, read_label_names, write_label_names
 from xcrepro.tools import formats
 
 
@@ -90,36 +89,6 @@ def test_trec_eval_reads_our_files(tmp_path, data):
     assert np.allclose(ours, theirs)
 
 
-# ---------------------------------------------------------------- Parquet
-
-
-def test_parquet_of_pandas_and_pyarrow(tmp_path, data):
-    pyarrow = package("pyarrow", "pyarrow")
-    package("pyarrow.parquet", "pyarrow")
-    import pandas as pd
-
-    _, Y, top = data
-    rows, places = np.nonzero(top.ids >= 0)
-    table = pd.DataFrame({"row": rows, "label": top.ids[rows, places], "score": top.scores[rows, places]})
-    table.sample(frac=1, random_state=0).to_parquet(tmp_path / "long.parquet")
-    same(formats.read_predictions(tmp_path / "long.parquet", n_labels=9, n_rows=30), top)
-    names = [f"name {label}" for label in range(9)]
-    table["label"] = [names[label] for label in table["label"]]
-    table["label"] = table["label"].astype("category")
-    table.to_parquet(tmp_path / "named.parquet")
-    same(formats.read_predictions(tmp_path / "named.parquet", label_names=names, n_rows=30), top)
-    # What is written is a table of lists, as pandas reads them.
-    formats.write_predictions(tmp_path / "ours.parquet", top)
-    found = pd.read_parquet(tmp_path / "ours.parquet")
-    assert [row.tolist() for row in found["labels"]] == [[i for i in row if i >= 0] for row in top.ids.tolist()]
-    assert found["scores"][0].dtype == np.float32
-    lists = pyarrow.table(
-        {"labels": pyarrow.array([row.indices.tolist() for row in Y], pyarrow.large_list(pyarrow.uint16()))}
-    )
-    pyarrow.parquet.write_table(lists, tmp_path / "truth.parquet")
-    equal(formats.read_truth(tmp_path / "truth.parquet", n_labels=9), Y)
-
-
 # ---------------------------------------------------------------- ARFF
 
 
@@ -136,43 +105,6 @@ def test_arff_of_scikit_multilearn_both_ways(tmp_path, data):
     equal(theirs[0].tocsr().astype(np.float32), X)
     equal(theirs[1].tocsr().astype(np.float32), Y)
     assert len(theirs[3]) == 9
-
-
-# ---------------------------------------------------------------- Annif
-
-
-def test_annif_reads_our_folder(tmp_path, data):
-    corpus = package("annif.corpus", "annif")
-    vocabulary = package("annif.vocab.subject_file", "annif")
-    _, Y, top = data
-    names = LabelNames(
-        tuple(f"subject {label}" for label in range(9)), tuple(f"http://x.org/{label}" for label in range(9))
-    )
-    rows = [f"doc{row:02}" for row in range(30)]
-    formats.write_truth(tmp_path / "docs", Y, "annif", label_names=names, row_ids=rows)
-    write_label_names(tmp_path / "vocabulary.tsv", names)
-    subjects = list(vocabulary.VocabFileTSV(str(tmp_path / "vocabulary.tsv"), "en").subjects)
-    assert [(subject.uri, subject.labels["en"]) for subject in subjects] == list(
-        zip(names.codes, names.names, strict=True)
-    )
-
-    class Subjects:
-        by_uri = staticmethod(lambda uri: names.id(uri))
-        by_label = staticmethod(lambda label, language: names.id(label))
-
-    for row in rows:
-        (tmp_path / "docs" / f"{row}.txt").write_text("a text")
-    documents = corpus.DocumentDirectory(str(tmp_path / "docs"), Subjects, "en", require_subjects=True)
-    theirs = [sorted(document.subject_set) for document in documents.documents]
-    assert theirs == [row.indices.tolist() for row in Y]
-    again = read_label_names(tmp_path / "vocabulary.tsv")
-    equal(formats.read_truth(tmp_path / "docs", label_names=again, row_ids=rows), Y)
-    # Its `index` writes four digits.
-    for row, pairs in zip(rows, top.to_pairs(), strict=True):
-        lines = [f"<{names.codes[label]}>\t{names.names[label]}\t{score:.04f}\n" for label, score in pairs]
-        (tmp_path / "docs" / f"{row}.annif").write_text("".join(lines))
-    found = formats.read_predictions(tmp_path / "docs", label_names=again)
-    assert np.allclose(found.scores[top.ids >= 0], top.scores[top.ids >= 0], atol=1e-4)
 
 
 # ---------------------------------------------------------------- scikit-learn

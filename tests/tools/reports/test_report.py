@@ -21,7 +21,6 @@ import xcrepro as xc
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
-from xcrepro.core.metrics import registry
 from xcrepro.repro.drawing import latex
 from xcrepro.tools.reports import html, sentences
 from xcrepro.tools.reports import report as reports
@@ -270,21 +269,6 @@ def test_what_is_not_known_is_left_out_and_said(small):
     Page(one.to_html())
 
 
-@pytest.mark.usefixtures("no_figures")
-def test_ten_models_stand_beside_each_other(small):
-    tops = {f"model {i}": small.drawn(i) for i in range(10)}
-    names = ["nDCG", *registry.FAMILIES]
-    report = xc.report(small.Y, tops, ks=5, metrics=names, **QUICK)
-    pairs = report.frame("pairs")
-    assert len(pairs[["left", "right"]].drop_duplicates()) == 45
-    assert list(pairs["metric"].unique()) == names
-    assert {*names} <= {*report.about["metrics"]}
-    page = report.to_html()
-    Page(page)
-    assert len(page.encode()) < 1_000_000
-    assert page[page.index("csv/pairs.csv") : page.index("csv/t_test.csv")].count("<tr><td>") == 4 * 45
-
-
 def test_an_interval_that_begins_at_nothing_says_what_it_is_at_most():
     assert sentences.ends(0.0, 0.0002, "P") == "at most 0.02"
     assert sentences.ends(0.0002, 0.3, "P") == "at most 30.0"
@@ -371,32 +355,6 @@ def test_predictions_for_other_points_are_refused_with_their_file(small, files):
         xc.report(small.Y, files / "predictions")
     with refused("predictions['short']", match="120"):
         xc.report(small.Y, {"short": small.good.rows([1])})
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_pairs_that_may_not_be_predicted_are_taken_out_of_scores_and_named_in_rankings(small, files):
-    first = small.good.ids[:, 0]
-    (files / "filter.txt").write_text("".join(f"{row} {label}\n" for row, label in enumerate(first)))
-    save_npz(files / "scores.npz", small.good.to_csr())
-    given = files / "truth.npz", [files / "scores.npz", files / "predictions" / "good.npz"]
-    report = xc.report(*given, exclude=files / "filter.txt", ks=1, **QUICK)
-    assert any(doubt.startswith("good: filter pairs") for doubt in report.warnings)
-    assert not any(doubt.startswith("scores: filter") for doubt in report.warnings)
-    second = [small.Y[row, label] > 0 for row, label in enumerate(small.good.ids[:, 1])]
-    assert report.frame().query("model == 'scores' and metric == 'P'")["value"].item() == pytest.approx(np.mean(second))
-
-
-@pytest.mark.usefixtures("no_figures")
-def test_predictions_for_the_train_points_are_named_with_a_file_of_train_labels_too(small):
-    dense = small.train.toarray()[:120] + np.linspace(0.5, 0, 30)
-    wrong = xc.TopK.from_scores(dense, 10)
-    report = xc.report(
-        small.Y, {"good": small.good, "wrong": wrong}, train_truth=small.train, ks=5, **QUICK, warnings=["from outside"]
-    )
-    outside, doubt = report.warnings
-    assert outside == "from outside"
-    assert doubt.startswith("wrong: training points: ")
-    assert "Look at this first: wrong: training points" in report.to_html().partition("</header>")[0]
 
 
 # ---------------------------------------------------------------- the folder
