@@ -7,7 +7,6 @@ import codecs
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
 import xcrepro as xc
 from tests.refused import damaged, refused
@@ -314,7 +313,7 @@ def test_the_commands_of_a_class(given, tmp_path, capsys):
 
 
 def test_a_sheet_for_everybody_shows_what_a_row_is(tmp_path, capsys):
-    """``judge sample``: words of TIB, titles of Gutenberg, lines of a file of one's own."""
+    """``judge sample``: words of TIB, titles of Gutenberg."""
     for name, points in (("tib", 2000), ("gutenberg", 500)):
         ds = xc.load(name, points=points)
         xc.models.Popularity().fit(ds.train.X, ds.train.Y).predict(ds.test.X, 3).save(tmp_path / f"{name}.npz")
@@ -326,13 +325,3 @@ def test_a_sheet_for_everybody_shows_what_a_row_is(tmp_path, capsys):
         for row in sheet.itertuples():
             expected = ds.telling_words(row.row, 12) if name == "tib" else [ds.test.texts["title"][row.row].split()[0]]
             assert all(word in row.text for word in expected)
-    formats.write_truth(tmp_path / "truth.npz", sparse.csr_matrix([[1, 0], [0, 1], [1, 1]]))
-    xc.TopK.from_ids([[1], [1], [0]], n_labels=2).save(tmp_path / "top.npz")
-    (tmp_path / "lines.txt").write_text("first\nsecond\nthird\n")
-    own = ["judge", "sample", str(tmp_path / "truth.npz"), str(tmp_path / "top.npz"), "-k", "1", "-n", "3"]
-    assert main([*own, "--out", str(tmp_path / "own.csv"), "--texts", str(tmp_path / "lines.txt")]) == 0
-    sheet = pd.read_csv(tmp_path / "own.csv")
-    assert dict(zip(sheet["row"], sheet["text"], strict=True)) == {0: "first", 1: "second", 2: "third"}
-    (tmp_path / "lines.txt").write_text("first\n")
-    assert main([*own, "--out", str(tmp_path / "other.csv"), "--texts", str(tmp_path / "lines.txt")]) == 2
-    assert not (tmp_path / "other.csv").exists()

@@ -80,23 +80,3 @@ def test_label_names_are_kept(files, capsys, tmp_path):
 def test_what_cannot_be_converted_is_said(files, capsys, arguments, message):
     assert main(["convert", *arguments]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_list_is_the_table(capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["convert", "--list"])
-    assert left.value.code == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in shown[1:]] == [format.name for format in formats.FORMATS]
-
-
-def test_vectorize(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with open("raw.jsonl", "w") as file:
-        file.writelines(f'{{"title": "word{row % 3} word{row % 2}", "labels": ["l{row % 4}"]}}\n' for row in range(20))
-    assert main(["vectorize", "raw.jsonl", "--out", "mine", "--seed", "1", "--min-df", "1"]) == 0
-    assert capsys.readouterr().out == (
-        "mine: 16 train, 4 test points; 3 features, 4 labels\nnow: xc.load('mine', 'mine')\n"
-    )
-    assert main(["vectorize", "raw.jsonl", "--out", "mine"]) == 2
-    assert "out must" in capsys.readouterr().err

@@ -20,68 +20,20 @@ K = 5
 
 
 @pytest.fixture(scope="module")
-def hits(small):
-    """Model -> whether each place of its first five is a hit, (120, 5)."""
-    Y = small.Y.toarray() > 0
-    return {model: np.take_along_axis(Y, top.ids[:, :K], axis=1) for model, top in small.tops.items()}
-
-
-@pytest.fixture(scope="module")
 def measured(small):
     asked = Asked(collect(small.Y, small.tops, train_truth=small.train), samples=60)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", xc.errors.DataWarning)
-        m = Measured(asked)
-        m.diagrams, m.prices  # noqa: B018  while it is quiet
-        return m
-
-
-@pytest.fixture(scope="module")
-def drawn(made, measured):
-    """Part -> its figure and the table behind it, as the report draws them."""
-    look = looks.distinct(made.about["models"])
-
-    def percent(name: str, *columns: str) -> pd.DataFrame:
-        return drawing.in_percent(made.frame(name), columns)
-
-    tables = {
-        "bins": percent("bins", "value", "low", "high", "ceiling"),
-        "calibration": made.frame("reliability"),
-    }
-    draw = {
-        "bins": lambda table: drawing.bins(table, look, K),
-        "calibration": lambda table: drawing.reliability(table, look, K),
-    }
-    found = {name: (draw[name](table), table) for name, table in tables.items()}
-    return found | {"standing": drawing.standing(measured), "apart": drawing.apart(measured)}
-
-
-def test_figures_show_the_numbers_of_their_tables_alone(drawn):
-    for fig, table in drawn.values():
-        figures.held(fig, table)  # raises DrawingFault otherwise
-        with pytest.raises(figures.DrawingFault):
-            figures.held(fig, table.iloc[:1])
+        return Measured(asked)
 
 
 def said(made, part: str) -> str:
     return " ".join([made.parts[part]["heading"], *made.sentences(part)])
 
 
-def marks(ax) -> dict[str, list]:
-    """Label -> the lines with a marker that are drawn under it."""
-    found = {}
-    for line in ax.lines:
-        if line.get_marker() not in ("None", None, ""):
-            found.setdefault(line.get_label(), []).append(line)
-    return found
-
-
-def visible(fig) -> list:
-    return [ax for ax in fig.axes if ax.get_visible()]
-
-
-def hollow(line) -> bool:
-    return line.get_markerfacecolor() == "#ffffff"
+def marks(ax) -> list:
+    """The lines with a marker."""
+    return [line for line in ax.lines if line.get_marker() not in ("None", None, "")]
 
 
 # ---------------------------------------------------------------- sentences
@@ -105,7 +57,9 @@ def test_a_beta_that_costs_nothing_is_named():
     assert sentences.price(none, "a").endswith("(beta = 0): +40.0 points of coverage, -10.0 points of precision")
 
 
-def test_labels_and_points_with_more_hits_are_the_first_models(made, small, hits):
+def test_labels_and_points_with_more_hits_are_the_first_models(made, small):
+    Y = small.Y.toarray() > 0
+    hits = {model: np.take_along_axis(Y, top.ids[:, :K], axis=1) for model, top in small.tops.items()}
     d = hits["good"].sum(axis=1) - hits["bad"].sum(axis=1)
     of = {m: np.bincount(small.tops[m].ids[:, :K][found], minlength=30) for m, found in hits.items()}
     e = (of["good"] - of["bad"])[np.asarray((small.Y > 0).sum(axis=0)).ravel() > 0]
@@ -139,17 +93,20 @@ def test_the_t_test_names_the_better_model_first(difference, first):
 # ---------------------------------------------------------------- figures
 
 
-def test_a_row_of_the_overview_is_its_metric_and_a_mark_its_model(drawn, measured, small):
+def test_a_row_of_the_overview_is_its_metric_and_a_mark_its_model(measured):
     """Values of both models, and what the other has less than the leader, filled where they may be the best, or are clear."""
     value = measured.values.set_index(["metric", "k", "model"])
     for part in ("standing", "apart"):
-        ax = visible(drawn[part][0])[0]
+        fig, table = getattr(drawing, part)(measured)
+        with pytest.raises(figures.DrawingFault):  # a figure shows the numbers of its table alone
+            figures.held(fig, table.iloc[:1])
+        ax = fig.axes[0]
         names = [label.get_text() for label in ax.get_yticklabels()]
         assert names == ["P@1", "nDCG@5", "PSP@5", "macro-F1@5", "ECE@5"]
         colours = {look.colour: model for model, look in measured.look.items()}
-        lines = [line for found in marks(ax).values() for line in found]
-        assert len(lines) == (10 if part == "standing" else 5)
-        for line in lines:
+        assert len(marks(ax)) == (10 if part == "standing" else 5)
+        for line in marks(ax):
+            hollow = line.get_markerfacecolor() == "#ffffff"
             metric, k = names[round(line.get_ydata()[0])].split("@")
             model = colours[line.get_color()]
             own = value.loc[(metric, int(k), model), "value"]
@@ -157,68 +114,12 @@ def test_a_row_of_the_overview_is_its_metric_and_a_mark_its_model(drawn, measure
             clear, sign = pair["p"] < 0.05, -1 if metric == "ECE" else 1
             if part == "standing":
                 best = sentences.best_of(measured.values, metric, int(k))
-                assert hollow(line) == (clear and model != best)
+                assert hollow == (clear and model != best)
             else:
                 assert model == "bad"
                 own = sign * (own - value.loc[(metric, int(k), "good"), "value"])
-                assert hollow(line) == (not clear)
+                assert hollow == (not clear)
             assert line.get_xdata()[0] == pytest.approx(100 * own)
-
-
-def test_a_bar_is_its_models_and_its_bins(drawn):
-    fig, table = drawn["bins"]
-    ax = visible(fig)[0]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("train points of the label", f"macro-F1@{K}, %")
-    table = table[table["k"] == K].set_index(["model", "bin"])
-    names = [label.get_text().partition("\n")[0] for label in ax.get_xticklabels()]
-    colours = {bars.get_label(): bars.patches[0].get_facecolor() for bars in ax.containers}
-    for bars in ax.containers:
-        for bar in bars:
-            at = round(bar.get_x() + bar.get_width() / 2)
-            assert bar.get_height() == table.loc[(bars.get_label(), names[at]), "value"]
-    legend = fig.legends[0]
-    for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
-        assert handle.get_facecolor() == colours[text.get_text()]
-    ceilings = {names[round(np.mean(line.get_xdata()))]: line.get_ydata()[0] for line in ax.lines}
-    assert ceilings == {name: table.xs(name, level="bin")["ceiling"].iloc[0] for name in names}
-
-
-def filled(table, model, state):
-    """The bins that are drawn: those with 20 pairs, or where none has as many the fullest."""
-    own = table[(table["model"] == model) & (table["state"] == state)]
-    return own[own["count"] >= min(20, own["count"].max())]
-
-
-def test_reliability_is_filled_before_and_hollow_after(drawn, small):
-    fig, table = drawn["calibration"]
-    named = {
-        text.get_text(): mark
-        for legend in fig.legends
-        for text, mark in zip(legend.get_texts(), legend.legend_handles, strict=True)
-    }
-    before, after, chance = named
-    assert before.startswith("before")
-    assert after.startswith("after")
-    assert "chance" in chance
-    assert named[before].get_markerfacecolor() != named[after].get_markerfacecolor() == looks.WHITE
-    for ax in visible(fig):
-        assert (ax.get_xlabel(), ax.get_title()) == ("mean score", ax.get_title())
-        for state, [line] in marks(ax).items():
-            own = filled(table, ax.get_title(), state)
-            assert line.get_linestyle() == "None"
-            assert line.get_xdata().tolist() == own["confidence"].tolist()
-            assert line.get_ydata().tolist() == own["accuracy"].tolist()
-            assert hollow(line) == (state == "after")
-        chance = [one for one in ax.collections if one.get_label() == "_guide chance"]
-        own = filled(table, ax.get_title(), "before")
-        assert [tuple(path[:, 1]) for path in chance[0].get_segments()] == list(
-            zip(own["low"], own["high"], strict=True)
-        )
-    assert visible(fig)[0].get_ylabel() == "share of hits"
-    # The mean of the scores, from the scores: what lies along the axis of scores are scores.
-    scores = small.good.scores[:, :K].astype(float)
-    own = table.query("model == 'good' and state == 'before'")
-    assert (own["confidence"] * own["count"]).sum() == pytest.approx(scores.sum())
 
 
 def test_ranks_stand_beside_their_models():
@@ -226,9 +127,5 @@ def test_ranks_stand_beside_their_models():
     look = looks.distinct(["a", "b"])
     ax = drawing.ranks(placed, look, "P@5").axes[0]
     names = [label.get_text() for label in ax.get_yticklabels()]
-    assert {names[int(one.get_ydata()[0])]: one.get_xdata()[0] for [one] in marks_apart(ax)} == {"a": 1.0, "b": 2.0}
+    assert {names[int(one.get_ydata()[0])]: one.get_xdata()[0] for one in marks(ax)} == {"a": 1.0, "b": 2.0}
     assert ax.get_xlabel() == "mean rank in P@5 over 2 datasets (1 is best)"
-
-
-def marks_apart(ax) -> list[list]:
-    return [[line] for lines in marks(ax).values() for line in lines]

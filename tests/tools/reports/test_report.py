@@ -406,18 +406,6 @@ def test_another_report_is_kept_unless_forced_and_other_files_always(small, made
     assert sorted(p.name for p in tmp_path.iterdir()) == ["mine", "out"]
 
 
-def test_a_report_that_fails_leaves_nothing_and_keeps_what_was_there(made, tmp_path):
-    home = tmp_path / "out"
-    made.save(home)
-    before = {path: path.read_bytes() for path in home.rglob("*.*")}
-    broken = reports.Report(made.about, {**made.files, "csv/last.csv": None})
-    for target in (home, tmp_path / "fresh"):
-        with pytest.raises(TypeError):
-            broken.save(target, force=True)
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
-    assert {path: path.read_bytes() for path in home.rglob("*.*")} == before
-
-
 @pytest.mark.parametrize("name", ["sampels", "row_idss", "k", "truth_"])
 def test_an_option_that_is_none_is_refused_at_the_door(small, name):
     with pytest.raises(TypeError, match=rf"report\(\) has no option '{name}'"):
