@@ -155,6 +155,10 @@ def test_the_teachers_folder(save, small, tmp_path):
     assert (tmp_path / "out" / "lessons" / "01_small.ipynb").is_file()
     release = notebooks.read(tmp_path / "out" / "release" / "01_small" / "01_small.ipynb")
     assert "x + x" not in json.dumps(release)
+    for folder in ("release/01_small", "lessons"):
+        assert {"glossary.md", "primer.md", copies.START} <= {
+            path.name for path in (tmp_path / "out" / folder).iterdir()
+        }
     settings = (tmp_path / "out" / "nbgrader_config.py").read_text()
     assert "c.Execute.timeout = 3600" in settings
 
@@ -256,14 +260,6 @@ def test_feedback_has_the_message_and_not_the_hidden_tests(save, small, tmp_path
         assert "twice two" in page, "what students see stays"
         for secret in ("default_rng", "HIDDEN", "2 * x", "Traceback (most"):
             assert secret not in page, secret
-
-
-@nbgrader
-def test_glossary_and_primer_are_beside_what_is_handed_out(save, small, tmp_path):
-    save(small)
-    copies.write(tmp_path / "out", "solutions")
-    for folder in (tmp_path / "out" / "release" / "01_small", tmp_path / "out" / "lessons"):
-        assert {"glossary.md", "primer.md", copies.START} <= {path.name for path in folder.iterdir()}
 
 
 @nbgrader

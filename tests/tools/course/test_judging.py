@@ -229,19 +229,13 @@ def test_what_is_refused(given, tmp_path):
         judging.judge(tmp_path / "j", truth, tops, k=K, **about)
     path = tmp_path / "j" / f"{CLASS[0]}.csv"
     sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
-    for line, change in ((3, {"verdict": "perhaps"}), (4, {"record": "no number"}), (5, {"label": "-1"})):
-        broken = sheet.copy()
-        for column, value in change.items():
-            broken.loc[line - 2, column] = value
-        broken.to_csv(path, index=False)
+    broken = {len(sheet) + 2: pd.concat([sheet, sheet[:1]]), 1: sheet.drop(columns="verdict")}
+    for line, column, value in ((3, "verdict", "perhaps"), (4, "record", "no number"), (5, "label", "-1")):
+        broken[line] = sheet.assign(**{column: sheet[column].where(sheet.index != line - 2, value)})
+    for line, table in broken.items():
+        table.to_csv(path, index=False)
         with damaged(path.name, line=line):
             judging.judge(tmp_path / "j", truth, tops, k=K, **about)
-    pd.concat([sheet, sheet[:1]]).to_csv(path, index=False)
-    with damaged(path.name, line=len(sheet) + 2):
-        judging.judge(tmp_path / "j", truth, tops, k=K, **about)
-    sheet.drop(columns="verdict").to_csv(path, index=False)
-    with damaged(path.name, line=1):
-        judging.judge(tmp_path / "j", truth, tops, k=K, **about)
     path.write_bytes(b"")
     with damaged(path.name):
         judging.judge(tmp_path / "j", truth, tops, k=K, **about)

@@ -67,14 +67,10 @@ def test_label_names_are_kept(files, capsys, tmp_path):
             "kind must be given where a file may be more than one thing; got truth or predictions: say",
         ),
         (["truth.txt", "a.pdf"], "target must be of a format that holds truth or predictions or features"),
-        (["top.npz", "a.arff"], "target must be of a format that holds predictions; got the ending of 'a.arff'"),
         (["top.npz", "a.run", "--rows", "names.txt"], "--rows must fit what is written, 12; got 6"),
-        (["top.npz", "a.run", "--labels", "names.txt"], "must have no blanks in a TREC file"),
         (["top.npz", "top.npz"], "target must be another file than the source"),
         (["truth.txt", "a.csv", "--as", "truth", "-k", "3"], "k goes with predictions, not with truth"),
         (["none.txt", "a.csv"], "no such file"),
-        (["none.npz", "top.npz", "--from", "npz", "--as", "truth"], "no such file"),
-        (["truth.txt", "a.csv", "--from", "tre"], "did you mean 'trec'?"),
     ],
 )
 def test_what_cannot_be_converted_is_said(files, capsys, arguments, message):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tests.refused import damaged, refused
+from tests.refused import refused
 from xcrepro import TopK
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
@@ -196,34 +196,6 @@ def test_raw_text_of_the_repository_and_annifs_documents_are_truth(tmp_path):
     path.write_text('{"labels": [1], "scores": [0.5]}\n')
     with pytest.raises(DataError, match=r"line 1: .*'scores'"):
         formats.read_truth(path)
-
-
-def test_lists_are_truth_or_ranking(tmp_path):
-    path = tmp_path / "a.json"
-    path.write_text("[[1, 5], [], [2]]")
-    assert formats.contents(path, formats.get("lists")) == ("truth", "predictions")
-    assert formats.read_predictions(path, n_labels=6).scores.tolist() == [[-1, -2], [-np.inf, -np.inf], [-1, -np.inf]]
-    path.write_text("[[], [[1, 0.5], [0, 0.75]]]")
-    assert formats.contents(path, formats.get("lists")) == ("predictions",)
-    assert formats.read_predictions(path, n_labels=2).ids.tolist() == [[-1, -1], [0, 1]]
-    path.write_text("[[1], [[1, 0.5]]]")
-    with pytest.raises(DataError, match="one kind"):
-        formats.read_predictions(path)
-
-
-def test_annif_folder(tmp_path):
-    for name, text in {
-        "b.txt": "text", "b.tsv": "<http://x.org/2>\tlabel no. 2\n\nlabel no. 0\n", "b.key": "label no. 5\n",
-        "a.txt": "text", "c.txt": "text", "c.key": "label no. 6\n",
-        "a.annif": "<http://x.org/1>\tlabel no. 1\t20.1\t0.2500\n<http://x.org/4>\tlabel no. 4\t0.5\n",
-    }.items():  # fmt: skip
-        (tmp_path / name).write_text(text)
-    assert formats.contents(tmp_path, formats.get("annif")) == ("truth", "predictions")
-    truth = formats.read_truth(tmp_path, label_names=NAMES)
-    assert [row.nonzero()[1].tolist() for row in truth] == [[], [0, 2], [6]]  # a has no subject file
-    assert formats.read_predictions(tmp_path, label_names=NAMES).ids.tolist() == [[4, 1], [-1, -1], [-1, -1]]
-    with damaged("b.tsv", 1, match="'label no. 2'"):
-        formats.read_truth(tmp_path)
 
 
 ARFF = """% a comment

@@ -1,6 +1,6 @@
 """Round trips with the real packages, each skipped where its package is not installed.
 
-The optional ones: ``pip install pytrec-eval-terrier scikit-multilearn liac-arff``.
+The optional ones: ``pip install pytrec-eval-terrier napkinxc``.
 """
 
 from __future__ import annotations
@@ -87,24 +87,6 @@ def test_trec_eval_reads_our_files(tmp_path, data):
     ours = evaluate(Y[rows], top.rows(rows), metrics=["P@1", "P@5", "nDCG@5"])["value"]
     theirs = [np.mean([values[name] for values in found.values()]) for name in ("P_1", "P_5", "ndcg_cut_5")]
     assert np.allclose(ours, theirs)
-
-
-# ---------------------------------------------------------------- ARFF
-
-
-def test_arff_of_scikit_multilearn_both_ways(tmp_path, data):
-    dataset = package("skmultilearn.dataset", "scikit-multilearn")
-    X, Y, _ = data
-    for location in ("end", "start"):
-        dataset.save_to_arff(X, Y.astype(int), location, True, str(tmp_path / f"{location}.arff"))
-        found = formats.read_dataset(tmp_path / f"{location}.arff")
-        equal(found[0], X)
-        equal(found[1], Y)
-    formats.write_dataset(tmp_path / "ours.arff", X, Y, label_names=[f"it's no. {label}" for label in range(9)])
-    theirs = dataset.load_from_arff(str(tmp_path / "ours.arff"), 9, load_sparse=True, return_attribute_definitions=True)
-    equal(theirs[0].tocsr().astype(np.float32), X)
-    equal(theirs[1].tocsr().astype(np.float32), Y)
-    assert len(theirs[3]) == 9
 
 
 # ---------------------------------------------------------------- scikit-learn

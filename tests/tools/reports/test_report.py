@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -453,18 +452,11 @@ def test_what_is_said_of_models_is_shown_and_nothing_of_it_measured(small, tmp_p
     (tmp_path / "about.toml").write_text(
         '[good]\n"training seconds" = 4000\nhardware = "one <GPU>"\n[bad]\n"training seconds" = 2.5\n'
     )
-    tops = {"good": small.good, "bad": small.bad}
     for about in (told, tmp_path / "about.toml"):
-        made = xc.report(small.Y, tops, about=about, samples=20, price=False)
-        assert (
-            json.loads(made.files["report.json"] if "report.json" in made.files else json.dumps(made.about))["given"]
-            == told
-        )
+        made = xc.report(small.Y, small.tops, about=about, **QUICK)
+        assert made.about["given"] == told
         assert "one &lt;GPU&gt;" in made.to_html()
-        assert (
-            pd.read_csv(io.BytesIO(made.files["csv/about.csv"])).set_index("model").loc["bad", "training seconds"]
-            == 2.5
-        )
+        assert made.frame("about").set_index("model").loc["bad", "training seconds"] == 2.5
     (tmp_path / "torn.toml").write_text("[good\n")
     for about, refusal in (
         ({"goood": {}}, refused("about", "'goood'")),
@@ -472,6 +464,6 @@ def test_what_is_said_of_models_is_shown_and_nothing_of_it_measured(small, tmp_p
         (tmp_path / "torn.toml", damaged("torn.toml")),
     ):
         with refusal:
-            xc.report(small.Y, tops, about=about, samples=20, price=False)
+            xc.report(small.Y, small.tops, about=about, **QUICK)
     with pytest.raises(DataMissing):
-        xc.report(small.Y, tops, about=tmp_path / "none.toml", samples=20, price=False)
+        xc.report(small.Y, small.tops, about=tmp_path / "none.toml", **QUICK)

@@ -15,10 +15,9 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xcrepro.core.arguments import did_you_mean, one_of
 from xcrepro.core.data.sources import npz_names, open_source, require_file
@@ -77,7 +76,7 @@ class Format:
     names: bool = False
     home: str = ""
 
-    def function(self, what: str) -> Callable | None:
+    def function(self, what: str) -> Any:
         """One of its functions: ``"read_truth"``, ``"write_predictions"``, ``"sniff"``, ...; None where it has none."""
         module = importlib.import_module(f"{__name__}.{self.home or self.name}")
         return getattr(module, f"{what}_{self.name}" if self.home else what, None)

@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -293,7 +294,7 @@ def _elements(data: bytes, order: str, packed: bool = True) -> Iterator[tuple[in
             yield kind, content
 
 
-def _variable(kind: int, content: bytes, order: str) -> tuple[str, object] | None:
+def _variable(kind: int, content: bytes, order: str) -> tuple[str, Any] | None:
     """Name and value of a matrix of real numbers in two dimensions; None of anything else."""
     if kind != _MATRIX:
         return None
@@ -328,5 +329,5 @@ def _variable(kind: int, content: bytes, order: str) -> tuple[str, object] | Non
     return name, sparse.coo_matrix((values[:pairs].astype(np.float64), (rows[:pairs], columns)), (n, width))
 
 
-def _numbers(kind: int, content: bytes, order: str) -> np.ndarray | None:
-    return np.frombuffer(content, np.dtype(_TYPES[kind]).newbyteorder(order)) if kind in _TYPES else None
+def _numbers(kind: int, content: bytes, order: str) -> Any:
+    return np.frombuffer(content, order + _TYPES[kind]) if kind in _TYPES else None

@@ -82,26 +82,19 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
         if "results" in record:
             labels = _list(path, line, record, "results")
             scores: list[Any] = [label.get("score") if isinstance(label, dict) else None for label in labels]
-        elif (key := next((key for key in answers.KEYS if key in record), "")) and (
-            key != "labels" or not _is_plain(record[key])
-        ):
-            labels, given = answers.labels_of(path, line, record[key], index)
+        elif key := next((key for key in answers.KEYS if key in record), ""):
+            if key == "labels" and _is_plain(record[key]):
+                labels = _list(path, line, record, key)
+                given = _list(path, line, record, "scores", len(labels)) if "scores" in record else None
+            else:
+                labels, given = answers.labels_of(path, line, record[key], index)
             has = given is not None
             scored = has if scored is None and labels else scored
             if labels and has != scored:
-                raise DataError(
-                    path, "an answer with scores" if has else "one without", "one kind throughout", line=line
-                )
-            scores = given if given is not None else [-1.0 - at for at in range(len(labels))]
-        elif "labels" in record:
-            labels = _list(path, line, record, "labels")
-            has = "scores" in record
-            scored = has if scored is None and labels else scored
-            if labels and has != scored:
-                where = "in every line, as above" if scored else "in no line, as above"
-                raise DataError(path, "no scores" if scored else "scores", f"scores {where}", line=line)
+                found = "labels with scores" if has else "labels without scores"
+                raise DataError(path, found, "one kind throughout", line=line)
             ranked = [-1.0 - at for at in range(len(labels))]  # a place is no probability: as in lists
-            scores = _list(path, line, record, "scores", len(labels)) if has else ranked
+            scores = ranked if given is None else given
         else:
             expected = "predictions: labels, with or without scores, or results"
             raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line)
