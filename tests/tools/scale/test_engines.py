@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 
 import numpy as np
@@ -153,54 +152,6 @@ def test_a_killed_worker_is_replaced_and_what_kills_all_ends_the_call(client, pa
     with pytest.raises(XCError, match="KilledWorker"):
         xc.scale.evaluate(blocks, **more, **options())
     assert len((tmp_path / "ever").read_text()) > 1
-
-
-def test_a_killed_client_leaves_no_worker_and_goes_on(paths, data, tmp_path):
-    pytest.importorskip("distributed", reason="Dask is not installed: pip install 'xcrepro[scale]'")
-    script, pids, states = tmp_path / "run.py", tmp_path / "pids", tmp_path / "states"
-    script.write_text(
-        textwrap.dedent(f"""
-        import functools, glob, os, time, sys
-        import xcrepro as xc
-        def slow(path):
-            with open({str(pids)!r}, "a") as file:
-                file.write(f"{{os.getpid()}}\\n")
-            while "wait" in sys.argv and len(glob.glob({str(states)!r} + "/[!.]*.npz")) > 2:
-                time.sleep(0.1)
-            return xc.scale.read_block(path)
-        if __name__ == "__main__":
-            paths = {[str(path) for path in paths]!r}
-            blocks = {{os.path.basename(p): functools.partial(slow, p) for p in paths}}
-            about = {{"metrics": ["P", "coverage"], "engine": "dask", "workers": 2, "resume": {str(states)!r}}}
-            print(xc.scale.evaluate(blocks, **about).to_csv())
-        """)
-    )
-    run = subprocess.Popen([sys.executable, str(script), "wait"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 1200
-        while len([*states.glob("[!.]*.npz")]) < 3 and time.monotonic() < until and run.poll() is None:
-            time.sleep(0.1)
-    finally:
-        run.kill()
-        run.wait()
-    workers = {int(pid) for pid in pids.read_text().split()}
-    until = time.monotonic() + 600
-    while any(_alive(pid) for pid in workers) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not any(_alive(pid) for pid in workers)
-    before, kept = len(pids.read_text().split()), len([*states.glob("[!.]*.npz")])
-    assert 3 <= kept < len(paths)
-    found = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, check=True, timeout=3600)
-    assert found.stdout.strip() == xc.evaluate(*data, metrics=["P", "coverage"]).to_csv().strip()
-    assert len(pids.read_text().split()) == before + len(paths) - kept
-
-
-def _alive(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 # ---------------------------------------------------------------------------------------------- what is refused

@@ -146,7 +146,7 @@ def _label(path: str | os.PathLike, line: int, label: object, index: Index) -> s
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """``labels``, by name where there are names; ``row`` where there are row ids."""
-    _write(path, ({"labels": [_text(label, index) for label in labels]} for labels in relevant(Y)), index)
+    _write(path, ({"labels": [index.label_value(label) for label in labels]} for labels in relevant(Y)), index)
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
@@ -154,14 +154,10 @@ def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
     check_finite(top, "JSON")
     rows = (predicted(top, row) for row in range(len(top)))
     records = (
-        {"labels": [_text(label, index) for label, _ in row], "scores": [float(score) for _, score in row]}
+        {"labels": [index.label_value(label) for label, _ in row], "scores": [float(score) for _, score in row]}
         for row in rows
     )
     _write(path, records, index)
-
-
-def _text(label: int, index: Index) -> str | int:
-    return label if index.label_names is None else index.label_text(label)
 
 
 def _write(path: str | os.PathLike, records: Iterator[dict], index: Index) -> None:
