@@ -18,11 +18,7 @@ class Room:
     """The names that a lesson's exercises need: imports, functions of the talk, the exercises' records, all solutions."""
 
     def __init__(self, lesson: Lesson):
-        self.cells = {
-            marks["grade_id"]: notebooks.text(cell["source"])
-            for cell in notebooks.code_cells(lesson.notebook)
-            if (marks := cell["metadata"].get("nbgrader"))
-        }
+        self.cells = lesson.cells
         self.exercises = [exercise for exercise in lesson.exercises if not exercise.open]
         self.names = {"np": np, "xc": xc, "plt": plt}
         for cell in notebooks.code_cells(lesson.notebook):

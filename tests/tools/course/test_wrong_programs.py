@@ -98,14 +98,6 @@ GREEDY = {
         ids.append(best)
     return np.array(ids)
 """,
-    "the chance of having been hit": """
-    hit, ids = np.zeros(eta.shape[1]), []
-    for x in eta:
-        best = np.lexsort((np.arange(len(x)), -x * (1 - hit + beta)))[:k]
-        hit[best] += (1 - hit[best]) * x[best]
-        ids.append(best)
-    return np.array(ids)
-""",
     "lists, f anew from all that was shown": """
     ids = []
     for x in eta.tolist():

@@ -1,4 +1,4 @@
-"""The formats in which truth, predictions and features come and go, a file each, and what goes between them.
+"""The formats in which truth, predictions and features come and go, and what goes between them.
 
 :data:`FORMATS` is the one list; what a format can is what its module has functions for. ``xcrepro convert --list`` prints it.
 
