@@ -13,7 +13,7 @@ import pytest
 import xcrepro as xc
 from docs import links
 from tests.refused import damaged
-from tests.tools.course import secrets
+from tests.tools.course import answers
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.repro.engine import notebooks
@@ -44,7 +44,7 @@ def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
         copy = notebooks.read(written / f"{lesson.name}.ipynb")
         lines = {line.strip() for cell in copy["cells"] for line in notebooks.text(cell["source"]).splitlines()}
         secret = [
-            line.strip() for text in [*lesson.solutions(), *secrets.hidden_tests(lesson)] for line in text.splitlines()
+            line.strip() for text in [*lesson.solutions(), *answers.hidden_tests(lesson)] for line in text.splitlines()
         ]
         assert len(secret) > 20
         seen = {line.strip() for cell in lesson.notebook["cells"] for line in _open_part(cell).splitlines()}
@@ -56,7 +56,7 @@ def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
 @nbgrader
 def test_what_is_the_teachers_is_in_no_students_copy(course, written):
     for lesson in course:
-        secret = secrets.teachers(lesson)
+        secret = answers.teachers(lesson)
         assert len(secret) >= 3, f"{lesson.name}: the quiz has three answers"
         copy = "\n".join(
             notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
@@ -215,7 +215,7 @@ def test_a_seed_draws_the_exercises_of_students_and_teacher_alike(course, writte
         assert cell is None or f"points={numbers[lesson.name][1][0]})" in cell["source"], (
             "the teacher's data are the students'"
         )
-        hidden = ["\n".join(secrets.hidden_tests(one)) for one in (lesson, mine, lessons.drawn(lesson, 6))]
+        hidden = ["\n".join(answers.hidden_tests(one)) for one in (lesson, mine, lessons.drawn(lesson, 6))]
         seeds = [set(re.findall(r"default_rng\((\d+)\)  # drawn", text)) for text in hidden]
         assert len(set.union(*seeds)) == sum(map(len, seeds)), "each seed has cases of its own"
         assert not any(seed in sources["drawn"] for seed in seeds[1]), "students do not see what draws the hidden cases"

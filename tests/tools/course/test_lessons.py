@@ -9,7 +9,7 @@ import re
 import pytest
 
 import xcrepro as xc
-from tests.tools.course import secrets
+from tests.tools.course import answers
 from xcrepro.core import paths
 from xcrepro.core.errors import DataError, DataMissing
 from xcrepro.repro.engine import notebooks
@@ -105,7 +105,7 @@ def test_what_is_read(save, small):
         ("why", 1, "", True),
     ]
     assert lesson.solutions() == ["    return x + x\n", "A good answer names a doubler."]
-    (hidden,) = secrets.hidden_tests(lesson)
+    (hidden,) = answers.hidden_tests(lesson)
     assert hidden.endswith('assert double(x) == 2 * x, "double: drawn data"\n')
 
 
@@ -199,3 +199,23 @@ def test_a_project_without_lessons_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "_BROUGHT", tmp_path)
     with pytest.raises(DataMissing, match="no lessons"):
         lessons.find()
+
+
+def first_cell(root) -> str:
+    page = (root / "docs/teach.md").read_text(encoding="utf-8")
+    (found,) = re.findall(r"```\n(try:\n.*?)```", page, re.DOTALL)
+    return found
+
+
+def test_the_first_cell_for_colab_is_python_and_installs_only_what_is_missing(root):
+    transform = pytest.importorskip("IPython.core.inputtransformer2", reason="IPython reads cells with %pip")
+    cell = transform.TransformerManager().transform_cell(first_cell(root))
+    (tried,) = ast.parse(cell).body
+    assert "run_line_magic('pip', \"install -q 'xcrepro-0.1.0-py3-none-any.whl[course]'\")" in ast.unparse(tried)
+    exec(compile(cell, "first cell", "exec"), {})  # the package is here, so nothing is installed
+
+
+def test_the_wheel_of_the_first_cell_is_this_version(root):
+    version = re.search(r'__version__ = "(.*?)"', (root / "xcrepro/core/version.py").read_text())[1]
+    page = (root / "docs/teach.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"xcrepro-([\d.]+)-py3", page)) == {version}
