@@ -18,11 +18,7 @@ class Room:
     """The names that a lesson's exercises need: imports, functions of the talk, the exercises' records, all solutions."""
 
     def __init__(self, lesson: Lesson):
-        self.cells = {
-            marks["grade_id"]: notebooks.text(cell["source"])
-            for cell in notebooks.code_cells(lesson.notebook)
-            if (marks := cell["metadata"].get("nbgrader"))
-        }
+        self.cells = lesson.cells
         self.exercises = [exercise for exercise in lesson.exercises if not exercise.open]
         self.names = {"np": np, "xc": xc, "plt": plt}
         for cell in notebooks.code_cells(lesson.notebook):
@@ -74,3 +70,22 @@ def asserts(text: str) -> list[ast.Assert]:
 def parts(check: str) -> tuple[str, str]:
     """What students see of a check, and what is hidden."""
     return lessons._HIDDEN.sub("", check), "\n".join(lessons._HIDDEN.findall(check))
+
+
+# ---------------------------------------------------------------- what no student's copy may hold
+
+
+def hidden_tests(lesson: Lesson) -> list[str]:
+    """The text of every hidden test."""
+    return [found for cell in lesson.notebook["cells"] for found in lessons._HIDDEN.findall(lessons._text(cell))]
+
+
+def teachers(lesson: Lesson) -> list[str]:
+    """Every text that is for the teacher only: cells with the tag, and regions of other cells."""
+    return [
+        found
+        for cell in lesson.notebook["cells"]
+        for found in (
+            [lessons._text(cell)] if lessons._is_teachers(cell) else lessons._TEACHERS.findall(lessons._text(cell))
+        )
+    ]

@@ -13,7 +13,7 @@ import pytest
 import xcrepro as xc
 from docs import links
 from tests.refused import damaged
-from tests.tools.course import secrets
+from tests.tools.course import answers
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.repro.engine import notebooks
@@ -44,7 +44,7 @@ def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
         copy = notebooks.read(written / f"{lesson.name}.ipynb")
         lines = {line.strip() for cell in copy["cells"] for line in notebooks.text(cell["source"]).splitlines()}
         secret = [
-            line.strip() for text in [*lesson.solutions(), *secrets.hidden_tests(lesson)] for line in text.splitlines()
+            line.strip() for text in [*lesson.solutions(), *answers.hidden_tests(lesson)] for line in text.splitlines()
         ]
         assert len(secret) > 20
         seen = {line.strip() for cell in lesson.notebook["cells"] for line in _open_part(cell).splitlines()}
@@ -56,7 +56,7 @@ def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
 @nbgrader
 def test_what_is_the_teachers_is_in_no_students_copy(course, written):
     for lesson in course:
-        secret = secrets.teachers(lesson)
+        secret = answers.teachers(lesson)
         assert len(secret) >= 3, f"{lesson.name}: the quiz has three answers"
         copy = "\n".join(
             notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
@@ -92,15 +92,6 @@ def test_the_start_page_says_what_the_teachers_page_says_of_the_order(course):
     before = copies._BEFORE
     assert (before[4], before[8], before[9], before[10]) == ("3", "2, 5", "2", "3, and the primer")
     assert {before[number] for number in (5, 6, 7)} == {"3"}
-
-
-@nbgrader
-def test_pictures_come_along(course, written):
-    for lesson in course:
-        cells = notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
-        links = [found for cell in cells for found in re.findall(r"!\[.+\]\((\S+)\)", notebooks.text(cell["source"]))]
-        assert links, lesson.name
-        assert all((written / link).is_file() for link in links)
 
 
 def _open_part(cell: dict) -> str:
@@ -164,6 +155,10 @@ def test_the_teachers_folder(save, small, tmp_path):
     assert (tmp_path / "out" / "lessons" / "01_small.ipynb").is_file()
     release = notebooks.read(tmp_path / "out" / "release" / "01_small" / "01_small.ipynb")
     assert "x + x" not in json.dumps(release)
+    for folder in ("release/01_small", "lessons"):
+        assert {"glossary.md", "primer.md", copies.START} <= {
+            path.name for path in (tmp_path / "out" / folder).iterdir()
+        }
     settings = (tmp_path / "out" / "nbgrader_config.py").read_text()
     assert "c.Execute.timeout = 3600" in settings
 
@@ -220,7 +215,7 @@ def test_a_seed_draws_the_exercises_of_students_and_teacher_alike(course, writte
         assert cell is None or f"points={numbers[lesson.name][1][0]})" in cell["source"], (
             "the teacher's data are the students'"
         )
-        hidden = ["\n".join(secrets.hidden_tests(one)) for one in (lesson, mine, lessons.drawn(lesson, 6))]
+        hidden = ["\n".join(answers.hidden_tests(one)) for one in (lesson, mine, lessons.drawn(lesson, 6))]
         seeds = [set(re.findall(r"default_rng\((\d+)\)  # drawn", text)) for text in hidden]
         assert len(set.union(*seeds)) == sum(map(len, seeds)), "each seed has cases of its own"
         assert not any(seed in sources["drawn"] for seed in seeds[1]), "students do not see what draws the hidden cases"
@@ -265,14 +260,6 @@ def test_feedback_has_the_message_and_not_the_hidden_tests(save, small, tmp_path
         assert "twice two" in page, "what students see stays"
         for secret in ("default_rng", "HIDDEN", "2 * x", "Traceback (most"):
             assert secret not in page, secret
-
-
-@nbgrader
-def test_glossary_and_primer_are_beside_what_is_handed_out(save, small, tmp_path):
-    save(small)
-    copies.write(tmp_path / "out", "solutions")
-    for folder in (tmp_path / "out" / "release" / "01_small", tmp_path / "out" / "lessons"):
-        assert {"glossary.md", "primer.md", copies.START} <= {path.name for path in folder.iterdir()}
 
 
 @nbgrader

@@ -8,7 +8,6 @@ import re
 import pytest
 
 from tests.tools.course import cost
-from xcrepro.tools.course import lessons
 
 LESSONS = range(1, 11) if os.environ.get("XCREPRO_COURSE") else [6]  # a quick one
 
@@ -35,18 +34,3 @@ def test_the_talk_of_a_unit_fits_a_quarter_of_an_hour(course):
         assert list(talk) == list(range(1, 4 if lesson.number == 9 else 3))
         for unit, long in talk.items():
             assert 3 < long <= cost.UNIT, f"{lesson.name}: unit {unit}"
-
-
-def test_minutes_are_words_said_and_cells_and_formulas_shown(save, small):
-    """Of 260 words, a formula, a cell and a speaker's note: two, one, one and no minutes."""
-    said = " ".join(["word"] * 259) + " $p_l < 1$"
-    slides = [("slide", "markdown", said), ("fragment", "markdown", "$$a = b$$"), ("fragment", "code", "1 + 1")]
-    talk = [*slides, ("skip", "markdown", "**Unit 2 (15 minutes): end.**"), ("slide", "markdown", "word " * 65)]
-    talk += [("notes", "markdown", said), ("skip", "code", "2 + 2")]
-    cells = [
-        {"cell_type": kind, "id": f"talk{i}", "source": source, "metadata": {"slideshow": {"slide_type": slide}}}
-        | ({"execution_count": None, "outputs": []} if kind == "code" else {})
-        | ({"metadata": {"slideshow": {"slide_type": slide}, "tags": ["teacher"]}} if slide == "notes" else {})
-        for i, (slide, kind, source) in enumerate(talk)
-    ]
-    assert cost.minutes(lessons.read(save([small[0], *cells, *small[1:]]))) == {1: 4, 2: 0.5}

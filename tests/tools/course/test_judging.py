@@ -7,7 +7,6 @@ import codecs
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
 import xcrepro as xc
 from tests.refused import damaged, refused
@@ -100,20 +99,6 @@ def test_who_judges_everything_rightly_finds_the_complete_truth(given, tmp_path)
     assert found.numbers["missing by equation 1"] == pytest.approx(1 - expected.sum() / (expected * weights).sum())
     assert (found.judges["shared"] == 0).all()
     assert (found.judges["accepted"].dropna() == 1).all()
-
-
-def test_the_intervals_hold_the_complete_truth_for_judges_who_do_not_err(given, tmp_path):
-    """Over twenty classes that judge 30 of the 100 records, in 95 % of the intervals for three models; 51 of 60 or more."""
-    truth, tops, about, complete, _ = given
-    held = 0
-    for seed in range(20):
-        folder = tmp_path / str(seed)
-        judging.sheets(folder, truth, tops, CLASS, records=6, shared=0, k=K, seed=seed, **about)
-        fill(folder, lambda _, record, label: int(complete[record, label]))
-        for row in judging.judge(folder, truth, tops, k=K, **about).ranking.itertuples():
-            value = hits_of(complete, tops[row.model]).sum() / (K * N)
-            held += row.low - 1e-12 <= value <= row.high + 1e-12
-    assert held >= 51
 
 
 def test_judges_who_err_are_seen_where_two_judged(given, tmp_path):
@@ -244,19 +229,13 @@ def test_what_is_refused(given, tmp_path):
         judging.judge(tmp_path / "j", truth, tops, k=K, **about)
     path = tmp_path / "j" / f"{CLASS[0]}.csv"
     sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
-    for line, change in ((3, {"verdict": "perhaps"}), (4, {"record": "no number"}), (5, {"label": "-1"})):
-        broken = sheet.copy()
-        for column, value in change.items():
-            broken.loc[line - 2, column] = value
-        broken.to_csv(path, index=False)
+    broken = {len(sheet) + 2: pd.concat([sheet, sheet[:1]]), 1: sheet.drop(columns="verdict")}
+    for line, column, value in ((3, "verdict", "perhaps"), (4, "record", "no number"), (5, "label", "-1")):
+        broken[line] = sheet.assign(**{column: sheet[column].where(sheet.index != line - 2, value)})
+    for line, table in broken.items():
+        table.to_csv(path, index=False)
         with damaged(path.name, line=line):
             judging.judge(tmp_path / "j", truth, tops, k=K, **about)
-    pd.concat([sheet, sheet[:1]]).to_csv(path, index=False)
-    with damaged(path.name, line=len(sheet) + 2):
-        judging.judge(tmp_path / "j", truth, tops, k=K, **about)
-    sheet.drop(columns="verdict").to_csv(path, index=False)
-    with damaged(path.name, line=1):
-        judging.judge(tmp_path / "j", truth, tops, k=K, **about)
     path.write_bytes(b"")
     with damaged(path.name):
         judging.judge(tmp_path / "j", truth, tops, k=K, **about)
@@ -328,7 +307,7 @@ def test_the_commands_of_a_class(given, tmp_path, capsys):
 
 
 def test_a_sheet_for_everybody_shows_what_a_row_is(tmp_path, capsys):
-    """``judge sample``: words of TIB, titles of Gutenberg, lines of a file of one's own."""
+    """``judge sample``: words of TIB, titles of Gutenberg."""
     for name, points in (("tib", 2000), ("gutenberg", 500)):
         ds = xc.load(name, points=points)
         xc.models.Popularity().fit(ds.train.X, ds.train.Y).predict(ds.test.X, 3).save(tmp_path / f"{name}.npz")
@@ -340,13 +319,3 @@ def test_a_sheet_for_everybody_shows_what_a_row_is(tmp_path, capsys):
         for row in sheet.itertuples():
             expected = ds.telling_words(row.row, 12) if name == "tib" else [ds.test.texts["title"][row.row].split()[0]]
             assert all(word in row.text for word in expected)
-    formats.write_truth(tmp_path / "truth.npz", sparse.csr_matrix([[1, 0], [0, 1], [1, 1]]))
-    xc.TopK.from_ids([[1], [1], [0]], n_labels=2).save(tmp_path / "top.npz")
-    (tmp_path / "lines.txt").write_text("first\nsecond\nthird\n")
-    own = ["judge", "sample", str(tmp_path / "truth.npz"), str(tmp_path / "top.npz"), "-k", "1", "-n", "3"]
-    assert main([*own, "--out", str(tmp_path / "own.csv"), "--texts", str(tmp_path / "lines.txt")]) == 0
-    sheet = pd.read_csv(tmp_path / "own.csv")
-    assert dict(zip(sheet["row"], sheet["text"], strict=True)) == {0: "first", 1: "second", 2: "third"}
-    (tmp_path / "lines.txt").write_text("first\n")
-    assert main([*own, "--out", str(tmp_path / "other.csv"), "--texts", str(tmp_path / "lines.txt")]) == 2
-    assert not (tmp_path / "other.csv").exists()

@@ -102,41 +102,9 @@ def test_the_slides_of_all_lessons_fit_their_frame(course, tmp_path):
         assert one["font"], name
 
 
-def test_what_the_slides_look_comes_along(tmp_path):
-    """Every file that a style sheet names is there; of a font one form suffices."""
-    slides.write([], [], tmp_path)
-    for sheet in tmp_path.rglob("*.css"):
-        text = sheet.read_text(encoding="utf-8")
-        for address in re.findall(r"@import url\(([^)]+)\)", text):
-            assert (sheet.parent / address.strip("'\"")).is_file(), f"{sheet.name}: {address}"
-        for block in re.findall(r"@font-face\s*{[^}]*}", text):
-            forms = re.findall(r"url\(['\"]?([^'\")?]+)", block)
-            assert any((sheet.parent / form).is_file() for form in forms), f"{sheet.name}: {forms}"
-
-
 def test_a_picture_has_the_words_of_the_committed_one(course):
     picture = {"output_type": "display_data", "data": {"image/png": "AAAA"}}
     drawing = _cell("code", "fragment", "plt.show()", picture)
     below = _cell("markdown", "skip", '![Two lines, one "above" the other.](../../figures/course/x.png)')
     found = re.findall(r'alt="([^"]*)"', slides.page(course[0], {"cells": [drawing, below, drawing, drawing]}))
     assert [html.unescape(words) for words in found] == ['Two lines, one "above" the other.', "", ""]
-
-
-def test_every_picture_of_a_lesson_has_words(course):
-    """In the slides of all lessons, as if they had run."""
-    picture = {"output_type": "display_data", "data": {"image/png": "AAAA"}}
-    for lesson in course:
-        cells = [
-            cell | {"outputs": [picture]} if "plt.show()" in "".join(cell["source"]) else cell
-            for cell in lesson.notebook["cells"]
-        ]
-        words = re.findall(r'<img [^>]*alt="([^"]*)"', slides.page(lesson, {"cells": cells}))
-        assert all(len(one) > 40 for one in words), lesson.name
-
-
-def test_links_to_files_are_words(course):
-    cell = _cell("markdown", "slide", "[P@k](../glossary.md#pk), [page](https://example.org), [below](#pk)")
-    page = slides.page(course[0], {"cells": [cell]})
-    assert "glossary" not in page
-    assert "<p>P@k, " in page
-    assert "https://example.org" in page

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.refused import damaged
-from tests.tools.course import answers, secrets
+from tests.tools.course import answers
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError
 from xcrepro.repro.engine import notebooks
@@ -68,7 +68,7 @@ def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
         copy = notebooks.read(written / f"{lesson.name}.ipynb")
         nbformat.validate(nbformat.from_dict(copy))
         text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
-        for secret in [*lesson.solutions(), *secrets.hidden_tests(lesson), *secrets.teachers(lesson)]:
+        for secret in [*lesson.solutions(), *answers.hidden_tests(lesson), *answers.teachers(lesson)]:
             assert secret.strip() not in text, lesson.name
         programs = [one for one in lesson.exercises if not one.open]
         assert text.count(lessons.STUB) >= len(programs)

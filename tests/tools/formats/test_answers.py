@@ -85,16 +85,6 @@ def test_unknown_and_repeated_names_are_counted_for_each_model(here):
     assert "5 of 7 predictions of a (71.4 %), 2 labels, left out" in said
 
 
-def test_judge_counts_unknown_names_in_all_places_as_evaluate_does(here, capsys):
-    written("t.jsonl", [["Law"], ["Glass"]])
-    written("m.jsonl", [["Law", "Glass", "x", "y"], ["x", "Glass", "Law", "Economics"]])
-    (here / "n.txt").write_text("".join(f"{name}\n" for name in NAMES))
-    given = ["t.jsonl", "m.jsonl", "--labels", "n.txt", "--unknown", "count", "-k", "1"]
-    for command in (["evaluate"], ["judge", "sample", "-n", "2", "--out", "s.csv"]):
-        assert main([*command, *given]) == 0
-        assert "3 of 8 predictions" in capsys.readouterr().err
-
-
 def test_a_label_twice_is_refused_unless_asked_for(here):
     written("t.jsonl", [["Law", "Law"]])
     written("m.jsonl", [["Law", "Glass", "Law"]])
@@ -214,13 +204,3 @@ def test_the_ceiling_is_that_of_the_best_choice(seed, places):
         assert xc.metrics.precision_ceiling(Y, top, k)[0] == pytest.approx(np.mean([sum(row) / k for row in best]))
     parts = [(Y[:1], top.rows(slice(0, 1))), (Y[1:], top.rows(slice(1, 4)))]
     assert xc.metrics.precision_ceiling(parts, ks=2) == xc.metrics.precision_ceiling(Y, top, 2)
-
-
-def test_an_order_is_said_to_be_one_where_scores_are_needed(here):
-    written("t.jsonl", [["Law"], ["Glass"]])
-    written("m.jsonl", [["Law", "Glass"], ["Glass"]])
-    found = reader.read("t.jsonl", ["m.jsonl"], label_names=NAMES)
-    said = [str(one) for one in xc.diagnose.check(found.truth, found.tops["m"], metrics="ECE@1")]
-    assert any("an order and no scores" in text for text in said)
-    logs = xc.TopK.from_ids([[0, 1]], [[-1.5, -2.5]], n_labels=3)
-    assert not any("order" in str(one) for one in xc.diagnose.check([[1, 0, 0]], logs, metrics="ECE@1"))

@@ -46,25 +46,6 @@ def test_converted_predictions_are_evaluated_the_same(files, capsys, target):
     assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
 
 
-def test_truth_and_run_meet_by_their_names(files, capsys):
-    truth, top = files
-    names = ["--labels", "names.txt", "--rows", "rows.txt"]
-    for source, target in (("truth.txt", "t.csv"), ("top.npz", "p.csv")):
-        assert main(["convert", source, target, *names, *(["--as", "truth"] if source == "truth.txt" else [])]) == 0
-    lines = Path("p.csv").read_text().splitlines()
-    Path("p.csv").write_text("\n".join([lines[0], *reversed(lines[1:])]))
-    # Without row ids the truth teaches them; a row of it without labels has no line.
-    learnt = {line.split(",")[0] for line in Path("t.csv").read_text().splitlines()[1:]}
-    capsys.readouterr()
-    assert main(["evaluate", "t.csv", "p.csv", "-k", "1", "--labels", "names.txt", "--csv"]) == 2
-    printed = capsys.readouterr().err
-    assert f"expected one of the {len(learnt)} row ids" in printed
-    assert "--rows names all, also those without labels" in printed
-    assert main(["evaluate", "t.csv", "p.csv", "-k", "1", "--csv", *names]) == 0
-    expected = evaluate(truth, top, 1)
-    assert values(capsys.readouterr().out) == {(m, k): v for m, k, v in expected.itertuples(index=False)}
-
-
 def test_label_names_are_kept(files, capsys, tmp_path):
     truth, _ = files
     write_xc("train.txt", sparse.random(12, 3, 0.5, "csr", np.float32, np.random.default_rng(0)), truth)
@@ -86,43 +67,12 @@ def test_label_names_are_kept(files, capsys, tmp_path):
             "kind must be given where a file may be more than one thing; got truth or predictions: say",
         ),
         (["truth.txt", "a.pdf"], "target must be of a format that holds truth or predictions or features"),
-        (["top.npz", "a.arff"], "target must be of a format that holds predictions; got the ending of 'a.arff'"),
         (["top.npz", "a.run", "--rows", "names.txt"], "--rows must fit what is written, 12; got 6"),
-        (["top.npz", "a.run", "--labels", "names.txt"], "must have no blanks in a TREC file"),
         (["top.npz", "top.npz"], "target must be another file than the source"),
         (["truth.txt", "a.csv", "--as", "truth", "-k", "3"], "k goes with predictions, not with truth"),
         (["none.txt", "a.csv"], "no such file"),
-        (["none.npz", "top.npz", "--from", "npz", "--as", "truth"], "no such file"),
-        (["truth.txt", "a.csv", "--from", "tre"], "did you mean 'trec'?"),
     ],
 )
 def test_what_cannot_be_converted_is_said(files, capsys, arguments, message):
     assert main(["convert", *arguments]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_list_is_the_table(capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["convert", "--list"])
-    assert left.value.code == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in shown[1:]] == [format.name for format in formats.FORMATS]
-
-
-def test_a_narrower_score_matrix_is_not_widened(files, capsys):
-    with open("scores.txt", "w") as file:
-        file.write("12 5\n" + "0:1\n" * 12)
-    assert main(["evaluate", "truth.txt", "scores.txt", "-k", "1"]) == 2
-    assert "the 6 labels" in capsys.readouterr().err
-
-
-def test_vectorize(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with open("raw.jsonl", "w") as file:
-        file.writelines(f'{{"title": "word{row % 3} word{row % 2}", "labels": ["l{row % 4}"]}}\n' for row in range(20))
-    assert main(["vectorize", "raw.jsonl", "--out", "mine", "--seed", "1", "--min-df", "1"]) == 0
-    assert capsys.readouterr().out == (
-        "mine: 16 train, 4 test points; 3 features, 4 labels\nnow: xc.load('mine', 'mine')\n"
-    )
-    assert main(["vectorize", "raw.jsonl", "--out", "mine"]) == 2
-    assert "out must" in capsys.readouterr().err

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -14,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from tests.refused import damaged, refused
-from xcrepro import TopK
+from tests.refused import refused
+from xcrepro import TopK, evaluate, write_xc
 from xcrepro.core.data.names import LabelNames
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.tools import formats
 from xcrepro.tools.formats import FORMATS, csv
 from xcrepro.tools.formats.index import Index
@@ -156,50 +154,6 @@ def test_any_scores_come_back_to_the_bit(tmp_path, rows):
 
 # ---------------------------------------------------------------- by hand, as strangers write
 
-TABLES = {
-    "run": ("q1 Q0 d2 0 0.5 tag\nq2\tQ0 d0 1 1e-3  tag\n\nq1 Q0 d0 1 0.75 tag\n", [[0, 2], [0, -1]]),
-    "tsv": ("score\trow\tlabel\tcomment\n0.5\tq1\td2\t\n0.001\tq2\td0\tx\n0.75\tq1\td0\ty\n", [[0, 2], [0, -1]]),
-    "csv": ('"row";"label";"score"\r\nq1;d2;0.5\r\nq2;d0;1e-3\r\n"q1";"d0";0.75\r\n', [[0, 2], [0, -1]]),
-    "jsonl": (
-        '{"row": "q2", "labels": ["d0"], "scores": [1]}\n{"row": "q1", "labels": ["d2", "d0"], "scores": [0.5, 0.75]}\n',
-        [[0, 2], [0, -1]],
-    ),
-    "results.jsonl": (
-        '{"document_id": "q1", "results": [{"uri": null, "label": "d2", "notation": null, "score": 0.5}, '
-        '{"uri": "http://d0", "label": "d0", "score": 0.75}]}\n{"document_id": "q2", "results": '
-        '[{"label": "d0", "score": 0.1}]}\n',
-        [[0, 2], [0, -1]],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_names_of_rows_and_labels_are_looked_up(tmp_path, name):
-    text, ids = TABLES[name]
-    path = tmp_path / name
-    path.write_text(text, newline="")
-    found = formats.read_predictions(path, label_names=["d0", "d1", "d2"], row_ids=["q1", "q2"])
-    assert found.ids.tolist() == ids
-    assert found.n_labels == 3
-    with pytest.raises(DataError, match="'d2'"):
-        formats.read_predictions(path, label_names=["d0", "d1"], row_ids=["q1", "q2"])
-    with pytest.raises(DataError, match="'q2'"):
-        formats.read_predictions(path, label_names=["d0", "d1", "d2"], row_ids=["q1"])
-    with pytest.raises(DataError, match=r"--labels, label_names="):
-        formats.read_predictions(path, row_ids=["q1", "q2"])
-
-
-def test_numbers_are_ids_unless_a_label_is_called_by_one(tmp_path):
-    path = tmp_path / "a.run"
-    path.write_text("0 Q0 1 1 0.5 t\n")
-    assert formats.read_predictions(path, label_names=["a", "b"]).ids.tolist() == [[1]]
-    assert formats.read_predictions(path, label_names=["1", "b"]).ids.tolist() == [[0]]
-    with pytest.raises(DataError, match="label '1'"):
-        formats.read_predictions(path, label_names=["7", "b"])
-    path.write_text("0 Q0 b 1 0.5 t\n")
-    with pytest.raises(DataError, match="name 'b'"):
-        formats.read_predictions(path, label_names=["b", "b"])
-
 
 def test_rows_are_not_moved_by_a_gap(tmp_path):
     path = tmp_path / "a.run"
@@ -244,34 +198,6 @@ def test_raw_text_of_the_repository_and_annifs_documents_are_truth(tmp_path):
         formats.read_truth(path)
 
 
-def test_lists_are_truth_or_ranking(tmp_path):
-    path = tmp_path / "a.json"
-    path.write_text("[[1, 5], [], [2]]")
-    assert formats.contents(path, formats.get("lists")) == ("truth", "predictions")
-    assert formats.read_predictions(path, n_labels=6).scores.tolist() == [[-1, -2], [-np.inf, -np.inf], [-1, -np.inf]]
-    path.write_text("[[], [[1, 0.5], [0, 0.75]]]")
-    assert formats.contents(path, formats.get("lists")) == ("predictions",)
-    assert formats.read_predictions(path, n_labels=2).ids.tolist() == [[-1, -1], [0, 1]]
-    path.write_text("[[1], [[1, 0.5]]]")
-    with pytest.raises(DataError, match="one kind"):
-        formats.read_predictions(path)
-
-
-def test_annif_folder(tmp_path):
-    for name, text in {
-        "b.txt": "text", "b.tsv": "<http://x.org/2>\tlabel no. 2\n\nlabel no. 0\n", "b.key": "label no. 5\n",
-        "a.txt": "text", "c.txt": "text", "c.key": "label no. 6\n",
-        "a.annif": "<http://x.org/1>\tlabel no. 1\t20.1\t0.2500\n<http://x.org/4>\tlabel no. 4\t0.5\n",
-    }.items():  # fmt: skip
-        (tmp_path / name).write_text(text)
-    assert formats.contents(tmp_path, formats.get("annif")) == ("truth", "predictions")
-    truth = formats.read_truth(tmp_path, label_names=NAMES)
-    assert [row.nonzero()[1].tolist() for row in truth] == [[], [0, 2], [6]]  # a has no subject file
-    assert formats.read_predictions(tmp_path, label_names=NAMES).ids.tolist() == [[4, 1], [-1, -1], [-1, -1]]
-    with damaged("b.tsv", 1, match="'label no. 2'"):
-        formats.read_truth(tmp_path)
-
-
 ARFF = """% a comment
 @RELATION 'some: -C 2'
 @attribute 'the \\'first\\'' {0, 1}
@@ -308,23 +234,6 @@ def test_arff_sparse_dense_nominal(tmp_path):
     (tmp_path / "a.xml").write_text("<!DOCTYPE a [<!ENTITY b 'c'>]><labels/>")
     with pytest.raises(DataError, match="document type"):
         formats.read_truth(path)
-
-
-XML = b'<labels xmlns="http://mulan.sourceforge.net/labels"><label name="second"></label><label name="flag"/></labels>'
-
-
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.booleans(), st.floats(0, 1), st.binary(max_size=5), st.booleans())
-def test_a_strangers_arff_and_xml_raise_nothing_else(tmp_path, xml, cut, junk, drop):
-    parts = {"a.arff": ARFF.encode(), "a.xml": XML}
-    text = parts["a.xml" if xml else "a.arff"]
-    at = int(cut * len(text))
-    parts["a.xml" if xml else "a.arff"] = text[:at] + junk + text[at + 5 * drop :]
-    for name, content in parts.items():
-        (tmp_path / name).write_bytes(content)
-    with contextlib.suppress(XCError):
-        X, Y = formats.read_dataset(tmp_path / "a.arff", "arff")
-        assert X.shape[0] == Y.shape[0]
 
 
 FAULTS = [
@@ -417,37 +326,6 @@ def test_arguments_are_named(tmp_path, truth, top):
     assert list(tmp_path.iterdir()) == []
 
 
-# ---------------------------------------------------------------- nothing but our own errors
-
-SEEDS = [text.encode() if isinstance(text, str) else text for _, text, _ in FAULTS]
-SEEDS += [text.encode() for text, _ in TABLES.values()] + [
-    ARFF.encode(),
-    b"3 4 2\n0 0:1\n1 1:2\n 2:1\n",
-    b"2 3\n0:1\n1:2\n",
-]
-SEEDS += [b"PAR1" + bytes(30) + b"PAR1", b"[[1], [2]]", b'["a", "b"]', b'{"a": 0}', b"\x1f\x8b\x08\x00", b"PK\x03\x04"]
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    seed=st.sampled_from(SEEDS),
-    cut=st.floats(0, 1),
-    junk=st.binary(max_size=6),
-    kind=st.sampled_from(["truth", "predictions", "features", "dataset"]),
-    forced=st.sampled_from([None, *(format.name for format in FORMATS)]),
-    named=st.booleans(),
-)
-def test_a_strangers_file_raises_nothing_else(tmp_path, seed, cut, junk, kind, forced, named):
-    at = int(cut * len(seed))
-    path = tmp_path / "any"
-    path.write_bytes(seed[:at] + junk + seed[at:])
-    options = {"label_names": ["d0", "d1"], "row_ids": ["q1", "q2"]} if named else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with contextlib.suppress(XCError):
-            getattr(formats, f"read_{kind}")(path, forced, **options)
-
-
 def test_the_list_of_formats_is_whole():
     lines = formats.table()
     assert [line["format"] for line in lines] == [format.name for format in FORMATS]
@@ -457,15 +335,8 @@ def test_the_list_of_formats_is_whole():
     for format in FORMATS:
         for verb in ("read", "write"):
             for kind in format.can(verb):
-                assert getattr(format.module, f"{verb}_{kind}").__doc__, (format.name, verb, kind)
+                assert format.function(f"{verb}_{kind}").__doc__, (format.name, verb, kind)
     assert json.dumps(lines)
-
-
-@pytest.mark.parametrize(
-    ("path", "name"), [("runs/LightXML.npz", "LightXML"), ("PLT.txt.gz", "PLT"), ("plain", "plain")]
-)
-def test_a_file_is_called_by_its_model(path, name):
-    assert formats.model_name(path) == name
 
 
 def test_what_a_spreadsheet_would_run_is_text():
@@ -477,3 +348,66 @@ def test_what_a_spreadsheet_would_run_is_text():
     assert safe["'=share"].equals(table["=share"])
     assert safe["right"].dtype == bool
     assert table["name"].tolist() == texts
+
+
+# ---------------------------------------------------------------- round trips with the real packages, where they are installed
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Features, a truth with an empty row, predictions for it."""
+    rng = np.random.default_rng(5)
+    X = sparse.random(30, 12, 0.5, "csr", np.float32, rng)
+    dense = (rng.random((30, 9)) < 0.3).astype(np.float32)
+    dense[4] = 0
+    Y = sparse.csr_matrix(dense)
+    scores = rng.random((30, 9)).astype(np.float32)
+    scores[rng.random(scores.shape) < 0.3] = -np.inf
+    return X, Y, TopK.from_scores(scores, 5)
+
+
+def test_napkinxc_reads_our_data_and_we_take_its_lists(tmp_path, data):
+    napkinxc = pytest.importorskip("napkinxc.datasets")
+    models = pytest.importorskip("napkinxc.models")
+    X, Y, _ = data
+    write_xc(tmp_path / "train.txt", X, Y)
+    found, lists = napkinxc.load_libsvm_file(str(tmp_path / "train.txt"))
+    assert (sparse.csr_matrix(found) != X).nnz == 0
+    model = models.PLT(str(tmp_path / "model"))
+    model.fit(found, lists)
+    pairs = model.predict_proba(found, top_k=3)
+    top = TopK.from_pairs(pairs, n_labels=9)
+    # Its truth as it hands it over, lists of label ids, one of them empty.
+    assert evaluate(lists, top, (1, 3)).equals(evaluate(Y, top, (1, 3)))
+    for name in ("some.json", "some.pred"):
+        formats.write_predictions(tmp_path / name, top)
+        same(formats.read_predictions(tmp_path / name, n_labels=9), top)
+    text = repr(pairs).replace("(", "[").replace(")", "]")
+    (tmp_path / "printed.json").write_text(text)
+    same(formats.read_predictions(tmp_path / "printed.json", n_labels=9), top)
+    (tmp_path / "truth.json").write_text(repr(lists))
+    assert (formats.read_truth(tmp_path / "truth.json", n_labels=9) != Y).nnz == 0
+
+
+def test_trec_eval_reads_our_files(tmp_path, data):
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pip install pytrec-eval-terrier")
+    _, Y, top = data
+    formats.write_truth(tmp_path / "some.qrels", Y)
+    formats.write_predictions(tmp_path / "some.run", top)
+    with open(tmp_path / "some.qrels") as qrels, open(tmp_path / "some.run") as run:
+        qrel, ranking = pytrec_eval.parse_qrel(qrels), pytrec_eval.parse_run(run)
+    found = pytrec_eval.RelevanceEvaluator(qrel, {"P_5", "ndcg_cut_5", "P_1"}).evaluate(ranking)
+    rows = [int(name) for name in found]
+    ours = evaluate(Y[rows], top.rows(rows), metrics=["P@1", "P@5", "nDCG@5"])["value"]
+    theirs = [np.mean([values[name] for values in found.values()]) for name in ("P_1", "P_5", "ndcg_cut_5")]
+    assert np.allclose(ours, theirs)
+
+
+def test_svmlight_of_scikit_learn(tmp_path, data):
+    from sklearn.datasets import dump_svmlight_file
+
+    X, Y, _ = data
+    dump_svmlight_file(X, Y, str(tmp_path / "some.txt"), zero_based=True, multilabel=True)
+    found = formats.read_dataset(tmp_path / "some.txt", "xc", n_features=12, n_labels=9)
+    assert np.allclose(found[0].toarray(), X.toarray(), rtol=1e-6)
+    assert (found[1] != Y).nnz == 0

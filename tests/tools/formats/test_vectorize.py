@@ -119,17 +119,23 @@ def test_own_test_file_ids_as_labels_and_other_keys(tmp_path, points):
         ('{"labels": []}', "keys 'labels', .*title, content, text"),
         ('{"title": 3, "labels": []}', "texts"),
         ('{"title": "a", "labels": [1.5]}', "label 1.5"),
-        ('{"title": "a", "labels": [4]}', "among names"),
+        ('{"title": "a", "labels": [4], "when": 2}', "among names"),
         ('{"title": "a", "labels": ["\\ud800"]}', "half of"),
         ("[]", r"'\[\]', .*JSON object"),
         ('{"uid": " doc  0", "title": "a", "labels": []}', "the id 'doc 0' a second time, after line 1"),
+        ('{"title": "a", "labels": []}', "when 'None'"),
+        ('{"title": "a", "labels": [], "when": "26 Nov 2026"}', "when '26 Nov"),
+        ('{"title": "a", "labels": [], "when": "2026"}', "numbers or dates throughout"),
+        ('{"title": "a", "labels": [], "when": true}', "when 'True'"),
+        ('{"title": "a", "labels": [], "when": 2, "series": [1]}', "series"),
     ],
 )
 def test_faults_are_named_with_their_line(tmp_path, points, line, message):
-    source = write(tmp_path / "raw.jsonl", [points[0] | {"labels": ["law"]}])
-    source.write_text(source.read_text() + line + "\n" + json.dumps(points[2]) + "\n" + json.dumps(points[1]) + "\n")
+    first, *others = (json.dumps(point | {"labels": ["law"], "when": 1, "series": "a"}) + "\n" for point in points[:3])
+    source = tmp_path / "raw.jsonl"
+    source.write_text("".join([first, line + "\n", *others]))
     with damaged(source, line=2, match=message):
-        vectorize(source, tmp_path / "out", min_df=1)
+        vectorize(source, tmp_path / "out", min_df=1, by="when", group="series")
     assert not (tmp_path / "out").exists()
 
 
@@ -234,25 +240,6 @@ def test_a_point_without_a_group_is_one_of_its_own(tmp_path):
     assert parts_of(tmp_path / "bare") == parts_of(tmp_path / "own")
     with damaged(bare):
         vectorize(bare, tmp_path / "misspelt", group="serie", min_df=1)
-
-
-@pytest.mark.parametrize(
-    ("line", "change"),
-    [
-        (3, {"when": None}),
-        (4, {"when": "26 Nov 2026"}),
-        (2, {"when": "2026"}),
-        (5, {"when": True}),
-        (6, {"series": [1]}),
-    ],
-)
-def test_what_is_no_time_or_group_is_refused_by_line(tmp_path, line, change):
-    rows = dated(np.random.default_rng(0), 20)
-    rows[line - 1] |= change
-    source = write(tmp_path / "raw.jsonl", rows)
-    with damaged(source, line=line):
-        vectorize(source, tmp_path / "own", by="when", group="series")
-    assert not (tmp_path / "own").exists()
 
 
 def test_a_time_that_leaves_a_part_empty_is_refused(tmp_path):

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix, random, save_npz
+from scipy.sparse import csr_matrix, random
 
 import xcrepro as xc
 from tests import naive
@@ -57,6 +57,7 @@ def inputs():
             {"a": cut(full, np.full(ROWS, 2)), "none": cut(full, np.zeros(ROWS, int)), "full": full},
         ),
         "no prediction at all": (Y, {"none": cut(full, np.zeros(ROWS, int))}),
+        "a truth without labels": (csr_matrix(0 * bare), {"full": full}),
         "a truth with empty rows": (csr_matrix(bare), {"full": full, "a": cut(full, rng.integers(0, 4, ROWS))}),
     }
 
@@ -103,19 +104,6 @@ def test_six_hundred_thousand_labels():
     report = xc.report(Y, {"a": xc.TopK.from_scores(scores + 0.05 * Y, 10)}, train_truth=Y, samples=20)
     assert [said for said in report.warnings if "is not whole" in said] == []
     assert {"ranking", "bands", "calibration"} <= set(report.parts)
-
-
-def test_short_rows_have_a_report_from_the_command_line_too(tmp_path, capsys, no_figures):
-    """The first case of all: three predictions a row, read from a file, at k = 5."""
-    Y, scores = some()
-    save_npz(tmp_path / "Y.npz", Y)
-    cut(xc.TopK.from_scores(scores, PLACES), np.full(ROWS, 3)).save(tmp_path / "three.npz")
-    from xcrepro.__main__ import main
-
-    argv = ["report", str(tmp_path / "Y.npz"), str(tmp_path / "three.npz"), "--samples", "20", "--no-price"]
-    assert main([*argv, "--out", str(tmp_path / "out")]) == 0
-    assert "is not whole" not in capsys.readouterr().err
-    assert (tmp_path / "out" / "report.html").is_file()
 
 
 # ---------------------------------------------------------------- what fails is said in its place

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from xcrepro.core.errors import ArgumentError
@@ -30,13 +29,6 @@ def add_arguments(sub) -> None:
         metavar="PATTERN",
         help="in place of truth and predictions: block files of `xcrepro write-blocks`, a folder, or 'dir/*.npz'",
     )
-    add_engine(sub)
-    sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
-    sub.add_argument("--samples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)")
-
-
-def add_engine(sub) -> None:
-    """Arguments that say where work on blocks is done, and what is kept of it."""
     sub.add_argument("--engine", choices=ENGINES, help="with --blocks: where the work is done, default serial")
     sub.add_argument(
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786); default one of its own"
@@ -45,50 +37,50 @@ def add_engine(sub) -> None:
     sub.add_argument(
         "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
     )
+    sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
+    sub.add_argument("--samples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)")
 
 
-_ENGINE = ("engine", "scheduler", "workers", "resume")
+_READING = ("rows", "truth_from", "from_format", "labels_are", "judged_only", "by_rank", "one_based")
 
 
 def asked(arguments) -> bool:
     """Whether ``evaluate`` is to work on blocks; what goes with them alone is refused otherwise."""
-    if arguments.blocks:
-        for name in ("truth", "predictions"):
-            if getattr(arguments, name) is not None:
-                raise ArgumentError(name, "must not be given with --blocks, which hold both", getattr(arguments, name))
-        whole = ("filter", "labels", *_READING, "split", "points", "per_label")
-        shared.refuse(arguments, whole, "does not go with --blocks", "say it when the blocks are written")
-        do = "blocks have no names of labels: xc.scale.evaluate(blocks, hierarchy=...) takes a hierarchy of their ids"
-        shared.refuse(arguments, ("hierarchy", "levels"), "does not go with --blocks", do)
-        return True
     for name in ("truth", "predictions"):
-        if getattr(arguments, name) is None:
+        if (given := getattr(arguments, name)) is not None and arguments.blocks:
+            raise ArgumentError(name, "must not be given with --blocks, which hold both", given)
+        if given is None and not arguments.blocks:
             raise ArgumentError(name, "must be given, or --blocks", None)
-    shared.refuse(arguments, (*_ENGINE, "allow_repeats", "samples"), "goes with --blocks")
-    return False
-
-
-def engine_of(arguments) -> dict:
-    """``engine``, ``client``, ``workers`` and ``resume`` of :func:`add_engine`."""
-    if arguments.scheduler is not None and arguments.engine != "dask":
-        raise ArgumentError("--scheduler", "goes with --engine dask", arguments.scheduler)
-    about = shared.taken(arguments, "workers", "resume")
-    return {"engine": arguments.engine or "serial", "client": arguments.scheduler, **about}
+    if not arguments.blocks:
+        own = ("engine", "scheduler", "workers", "resume", "allow_repeats", "samples")
+        shared.refuse(arguments, own, "goes with --blocks")
+        return False
+    whole = ("filter", "labels", *_READING, "split", "points", "per_label")
+    shared.refuse(arguments, whole, "does not go with --blocks", "say it when the blocks are written")
+    do = "blocks have no names of labels: xc.scale.evaluate(blocks, hierarchy=...) takes a hierarchy of their ids"
+    shared.refuse(arguments, ("hierarchy", "levels"), "does not go with --blocks", do)
+    if arguments.engine != "dask":
+        shared.refuse(arguments, ("scheduler",), "goes with --engine dask")
+    return True
 
 
 def evaluate(arguments) -> int:
     """``evaluate --blocks``."""
-    from xcrepro.tools import scale
+    from xcrepro.tools import formats, scale
 
     found = [path for pattern in arguments.blocks for path in scale.block_paths(pattern)]
-    weights, counts = _weights(arguments)
+    weights = counts = None
+    if arguments.train_truth is not None:
+        train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
+        weights, counts, *_ = shared.weights(arguments, train)
     state = scale.state(
         found,
         tuple(arguments.k),
         weights,
         counts,
-        **engine_of(arguments),
-        **shared.taken(arguments, "metrics", "allow_repeats", "ties"),
+        engine=arguments.engine or "serial",
+        client=arguments.scheduler,
+        **shared.taken(arguments, "workers", "resume", "metrics", "allow_repeats", "ties"),
         progress=True,
         samples=arguments.samples or 0,
     )
@@ -97,66 +89,6 @@ def evaluate(arguments) -> int:
         table = table.merge(state.intervals().drop(columns="value"), "left", ["metric", "k"])
     shared.print_table(table, arguments.csv, 6)
     return 0
-
-
-_READING = ("rows", "truth_from", "from_format", "labels_are", "judged_only", "by_rank", "one_based")
-_OF_FILES = ("filter", "labels", *_READING, "others", "calibrator", "split", "points", "texts")
-_REPORT_ONLY = (*_OF_FILES, "about", "no_price", "metrics", "per_point", "hierarchy", "levels")
-
-
-def report_asked(arguments) -> bool:
-    """Whether ``report`` is to work on blocks."""
-    if arguments.blocks:
-        given = [arguments.truth, *arguments.predictions]
-        if arguments.truth is not None:
-            raise ArgumentError("truth and predictions", "must not be given with --blocks, which hold both", given)
-        shared.refuse(arguments, _REPORT_ONLY, "does not go with --blocks")
-        return True
-    if arguments.truth is None or not arguments.predictions:
-        raise ArgumentError(
-            "truth and predictions", "must be given, or --blocks", "one alone" if arguments.truth else "none"
-        )
-    shared.refuse(arguments, (*_ENGINE, "calibration"), "goes with --blocks")
-    return False
-
-
-def report(arguments) -> int:
-    """``report --blocks``."""
-    from xcrepro.tools import scale
-    from xcrepro.tools.reports import blocks as reports
-
-    models = {}
-    for number, text in enumerate(arguments.blocks):
-        name, equals, pattern = text.partition("=")
-        name, pattern = (name, pattern) if equals else (f"model {number + 1}", text)
-        if name in models:
-            raise ArgumentError("--blocks", "must give each model once", name, "NAME='dir/*.npz'")
-        models[name] = scale.block_paths(pattern)
-    weights, counts = _weights(arguments)
-    made = reports.report(
-        models,
-        tuple(arguments.k),
-        weights,
-        counts,
-        **shared.taken(arguments, "calibration", "seed", "confidence", "title"),
-        samples=1000 if arguments.samples is None else arguments.samples,
-        progress=True,
-        **engine_of(arguments),
-    )
-    for doubt in made.about["warnings"]:
-        print(f"warning: {doubt}", file=sys.stderr)
-    print(f"wrote {made.save(arguments.out, arguments.force)}")
-    return 0
-
-
-def _weights(arguments):
-    """Inverse propensities and train counts, where train labels are given."""
-    if arguments.train_truth is None:
-        return None, None
-    from xcrepro.tools import formats
-
-    train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
-    return shared.weights(arguments, train)[:2]
 
 
 def _streams(arguments) -> bool:

@@ -21,7 +21,7 @@ def add(command) -> None:
         choices=("truth", "predictions", "features", "dataset"),
         help="what to take from a file that may be more than one",
     )
-    add_names(sub)
+    shared.add_names(sub)
     sub.add_argument("--n-rows", type=int, metavar="N", help="how many rows there are, where IN leaves out empty ones")
     sub.add_argument("--n-features", type=int, metavar="D", help="how many features, for a file without a header")
     sub.add_argument(
@@ -65,24 +65,6 @@ def add(command) -> None:
     )
 
 
-def add_names(sub) -> None:
-    """The arguments that say what labels and rows are called."""
-    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, one a line, or a label map")
-    sub.add_argument("--rows", type=Path, metavar="FILE", help="row ids, one a line, where files call rows by names")
-    sub.add_argument("--n-labels", type=int, metavar="L", help="how many labels there are, where no file says it")
-
-
-def names_of(arguments) -> dict:
-    """What :func:`add_names` was given, as an index takes it."""
-    from xcrepro.core.data.names import read_label_names, read_row_ids
-
-    return {
-        "label_names": None if arguments.labels is None else read_label_names(arguments.labels),
-        "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
-        "n_labels": arguments.n_labels,
-    }
-
-
 def _formats():
     import pandas as pd
 
@@ -103,7 +85,8 @@ def _convert(arguments) -> int:
         arguments.k,
         replace=arguments.force,
         **shared.taken(arguments, "n_rows", "n_features", "unknown", "match", "one_based", "by_rank"),
-        **names_of(arguments),
+        **shared.names_of(arguments),
+        n_labels=arguments.n_labels,
     )
     print(f"{done.kind}, {done.source} -> {done.target}: {'; '.join(done.shapes)}")
     if done.labels is not None:

@@ -42,25 +42,10 @@ def add(command) -> None:
     sub.add_argument(
         "--list", action=shared.Listing, nargs=0, const=_metrics, help="show the metrics there are, and stop"
     )
-    sub.add_argument(
-        "--train-truth",
-        type=Path,
-        help="training labels, as for truth: adds propensity-scored metrics and macro-F1 by train frequency",
-    )
-    sub.add_argument("--A", type=float, help="of the propensity model, default 0.55")
-    sub.add_argument("--B", type=float, help="of the propensity model, default 1.5")
-    sub.add_argument(
-        "--filter",
-        type=Path,
-        help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
-        "for in a ranking",
-    )
+    shared.add_propensities(sub)
     shared.add_hierarchy(sub)
     shared.add_reading(sub)
-    sub.add_argument(
-        "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
-    )
-    sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+    shared.add_part(sub)
     sub.add_argument(
         "--per-label",
         action="store_true",

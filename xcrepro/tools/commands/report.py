@@ -6,52 +6,27 @@ import shlex
 import sys
 from pathlib import Path
 
-from xcrepro.tools.commands import blocks, shared
+from xcrepro.tools.commands import shared
 
 
 def add(command) -> None:
     sub = command(
         "report", _report, "all there is to measure of saved predictions: one HTML page, CSV, LaTeX, pictures"
     )
-    sub.add_argument(
-        "truth", nargs="?", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate"
-    )
+    sub.add_argument("truth", help="a dataset's name, a dataset's folder, or a file of test labels as for evaluate")
     sub.add_argument(
         "predictions",
         type=Path,
-        nargs="*",
-        help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
-    )
-    sub.add_argument(
-        "--blocks",
         nargs="+",
-        metavar="NAME=PATTERN",
-        help="in place of both: a model's block files (`xcrepro write-blocks`); the report has what follows from blocks alone",
-    )
-    blocks.add_engine(sub)
-    sub.add_argument(
-        "--calibration", action="store_true", help="with --blocks: scores are probabilities; their errors, too"
+        help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
     )
     sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder; written whole or not at all")
     sub.add_argument("--force", action="store_true", help="replace a report of other input that stands there")
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; details are at the largest")
-    sub.add_argument(
-        "--train-truth",
-        type=Path,
-        help="training labels, as for evaluate: adds propensity-scored metrics and what depends on train frequency; "
-        "a dataset has its own",
-    )
-    sub.add_argument("--A", type=float, help="of the propensity model, default the dataset's or 0.55")
-    sub.add_argument("--B", type=float, help="of the propensity model, default the dataset's or 1.5")
-    sub.add_argument(
-        "--filter", type=Path, help="the test split's filter file (LF datasets): pairs that may not be predicted"
-    )
+    shared.add_propensities(sub)
     shared.add_reading(sub)
     sub.add_argument("--texts", type=Path, metavar="FILE", help="a line for each test point: its id, title or text")
-    sub.add_argument(
-        "--split", type=shared.split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
-    )
-    sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+    shared.add_part(sub)
     sub.add_argument("--title", default="", help="what the data are called; default the dataset's name, or the file's")
     sub.add_argument(
         "--with", dest="others", type=Path, nargs="+", default=[], metavar="DIR",
@@ -87,8 +62,6 @@ def _report(arguments) -> int:
     from xcrepro.tools.reports.given import without_folders
 
     reports.check_target(arguments.out)
-    if blocks.report_asked(arguments):
-        return blocks.report(arguments)
     made = reports.report(
         arguments.truth,
         arguments.predictions,

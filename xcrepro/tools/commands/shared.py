@@ -48,11 +48,52 @@ def refuse(arguments, names, rule: str, do: str = "") -> None:
             raise ArgumentError(_SPELT.get(name, f"--{name.replace('_', '-')}"), rule, value, do)
 
 
-def add_reading(sub, predictions: bool = True) -> None:
-    """The arguments that say how truth and predictions are read: the same words in every command that reads them."""
+def add_names(sub) -> None:
+    """The arguments that say what labels and rows are called."""
     sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, one per line, or a label map")
     sub.add_argument("--rows", type=Path, metavar="FILE", help="row ids, one per line, if files call rows by names")
     sub.add_argument("--n-labels", type=int, metavar="L", help="how many labels there are, if no file says so")
+
+
+def names_of(arguments) -> dict:
+    """What labels and rows are called, by the files of :func:`add_names`."""
+    from xcrepro.core.data.names import read_label_names, read_row_ids
+
+    return {
+        "label_names": None if arguments.labels is None else read_label_names(arguments.labels),
+        "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
+    }
+
+
+def add_propensities(sub) -> None:
+    """Training labels, and A and B of the propensity model."""
+    sub.add_argument(
+        "--train-truth",
+        type=Path,
+        help="training labels, as for truth: adds propensity-scored metrics and what depends on train frequency; a dataset "
+        "has its own",
+    )
+    sub.add_argument("--A", type=float, help="of the propensity model, default the dataset's or 0.55")
+    sub.add_argument("--B", type=float, help="of the propensity model, default the dataset's or 1.5")
+    sub.add_argument(
+        "--filter",
+        type=Path,
+        help="the test split's filter file (LF datasets): pairs that may not be predicted; taken out of a score matrix, looked "
+        "for in a ranking",
+    )
+
+
+def add_part(sub) -> None:
+    """Which part of a dataset is meant."""
+    sub.add_argument(
+        "--split", type=split_of, help="of a dataset given by its name: which split, default 0; time (gutenberg)"
+    )
+    sub.add_argument("--points", type=int, help="of tib: how many of its records, default all")
+
+
+def add_reading(sub, predictions: bool = True) -> None:
+    """The arguments that say how truth and predictions are read: the same words in every command that reads them."""
+    add_names(sub)
     sub.add_argument("--truth-from", metavar="FORMAT", help="the truth's format, if its content does not tell")
     sub.add_argument(
         "--unknown",
@@ -113,11 +154,8 @@ def add_match(sub) -> None:
 
 def reading(arguments) -> dict:
     """What :func:`add_reading` was given, as :func:`xcrepro.tools.formats.reader.read` takes it."""
-    from xcrepro.core.data.names import read_label_names, read_row_ids
-
     return {
-        "label_names": None if arguments.labels is None else read_label_names(arguments.labels),
-        "row_ids": None if arguments.rows is None else read_row_ids(arguments.rows),
+        **names_of(arguments),
         "truth_format": arguments.truth_from,
         "predictions_format": getattr(arguments, "from_format", None),
         **taken(arguments, "n_labels", "unknown", "match", "labels_are", "one_based"),

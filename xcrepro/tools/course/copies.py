@@ -99,7 +99,8 @@ def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None =
             teacher = made if kind == SOLUTIONS else Path(room) / "teacher"
             grade(course, teacher)
             if kind == STUDENTS:
-                _students(course, teacher, made)
+                for lesson in course:
+                    shutil.copytree(teacher / "release" / lesson.name, made, dirs_exist_ok=True)
             else:
                 _teachers(course, made, seed)
                 (made / "quizzes").mkdir()
@@ -144,11 +145,6 @@ def api(folder: Path):
     settings.CourseDirectory.root = str(folder)
     settings.GenerateFeedback.preprocessors = feedback.PREPROCESSORS
     return NbGraderAPI(config=settings)
-
-
-def _students(course: list[Lesson], teacher: Path, folder: Path) -> None:
-    for lesson in course:
-        shutil.copytree(teacher / "release" / lesson.name, folder, dirs_exist_ok=True)
 
 
 def _words(course: list[Lesson], folder: Path, alone: bool = False) -> None:

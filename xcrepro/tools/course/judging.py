@@ -27,7 +27,7 @@ from xcrepro.core.metrics.significance import t_reach
 from xcrepro.core.predictions import TopK
 from xcrepro.tools.formats.csv import without_formulas
 from xcrepro.tools.reports import html
-from xcrepro.tools.reports.grid import Cell, Grid
+from xcrepro.tools.reports.grid import of_table
 
 COLUMNS = ["record", "text", "label", "heading", "verdict"]
 AGAIN = "second"
@@ -481,47 +481,23 @@ def _sentences(numbers, agreed: pd.DataFrame, judges: pd.DataFrame, asked, pairs
 
 
 def _body(outcome: Outcome, k: int) -> str:
-    def percent(value: float, sign: str = "", low: float | None = None, high: float | None = None) -> Cell:
-        small = "" if low is None else f"{100 * low:{sign}.1f} to {100 * high:{sign}.1f}"
-        return Cell("" if np.isnan(value) else f"{100 * value:{sign}.1f}", small, value)
-
-    ranking = [
-        [
-            Cell(row.model),
-            Cell(str(row.rank)),
-            percent(row.observed),
-            Cell(str(row[-1])),
-            percent(row.judged, "", row.low, row.high),
-        ]
-        for row in outcome.ranking.itertuples()
-    ]
-    pairs = [
-        [
-            Cell(row.left),
-            Cell(row.right),
-            percent(row.observed, "+"),
-            percent(row.judged, "+", row.low, row.high),
-            Cell(row.held),
-        ]
-        for row in outcome.pairs.itertuples()
-    ]
-    judges = [
-        [Cell(row.judge), Cell(str(row.verdicts)), *map(percent, (row.accepted, row.right, row.agree)), Cell(str(row.shared)),
-         Cell("" if np.isnan(row.moves) else f"{row.moves:.1f}", "", row.moves, bold=row.moves > 1)]
-        for row in outcome.judges.itertuples()
-    ]  # fmt: skip
-    columns = ["model", "rank", f"P@{k}, recorded labels", "rank, judged", f"P@{k}, judged"]
-    grids = [
-        ("judged", "One row per model. Percent.", columns, ranking),
-        ("pairs", f"P@{k} of left minus right, in points", ["left", "right", "recorded labels", "judged", "same order"], pairs),
-        ("judges", "One row per judge. Percent of the recorded predictions that she calls right, of the others, and of the "
-         "verdicts on which another judge agrees. The last column says by how many half widths of its interval the P@k of a "
-         "model moves without the records of her sheet; look at it if that is more than 1.",
-         ["judge", "verdicts", "recorded, right", "others, right", "agrees", "of", "moves"], judges),
-    ]  # fmt: skip
+    """The page: what was found, in words and in three tables, shares in percent."""
+    moves = (
+        "One row per judge: the share of the recorded predictions that she calls right, of the others, and of the verdicts on "
+        "which another judge agrees. The last column says by how many half widths of its interval the P@k of a model moves "
+        "without the records of her sheet; look at it if that is more than 1."
+    )
+    captions = (
+        f"P@{k} of each model on the recorded and on the judged labels",
+        f"P@{k} of left minus right, in points",
+        moves,
+    )
     parts = ['<main class="xcrepro-report"><h1>Judged by the class</h1>']
     parts += [f"<p>{html.escape(text)}</p>" for text in outcome.said]
-    parts += [Grid(name, caption, columns, rows).html() for name, caption, columns, rows in grids if rows]
+    for caption, table in zip(captions, (outcome.ranking, outcome.pairs, outcome.judges), strict=True):
+        shares = [name for name in table.select_dtypes("float") if name != "moves"]
+        shown = table.assign(**{name: 100 * table[name] for name in shares})
+        parts += [of_table("judged", caption, shown, 1).html()] * bool(len(table))
     return "\n".join([*parts, "</main>"])
 
 

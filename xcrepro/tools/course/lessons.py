@@ -65,6 +65,17 @@ class Lesson:
         """What all exercises together can get."""
         return sum(exercise.points for exercise in self.exercises)
 
+    @property
+    def programs(self) -> list[str]:
+        """The names of the exercises that a check grades."""
+        return [exercise.name for exercise in self.exercises if not exercise.open]
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """The source of programs, checks and texts by their names."""
+        cells = [cell for cell in self.notebook["cells"] if "nbgrader" in cell["metadata"]]
+        return {cell["metadata"]["nbgrader"]["grade_id"]: _text(cell) for cell in cells}
+
     def solutions(self) -> list[str]:
         """The text of every solution, one a cell, as it stands in the notebook."""
         return [

@@ -102,9 +102,7 @@ def asked_first(notebook: dict, lesson: str) -> dict:
 @cache
 def _cells(lesson: str) -> dict[str, str]:
     """Programs and checks of a lesson, by their names."""
-    notebook = lessons.read(paths.committed(f"notebooks/{manifest.LESSONS}/{lesson}.ipynb")).notebook
-    marked = [cell for cell in notebook["cells"] if cell["cell_type"] == "code" and "nbgrader" in cell["metadata"]]
-    return {cell["metadata"]["nbgrader"]["grade_id"]: notebooks.text(cell["source"]) for cell in marked}
+    return lessons.read(paths.committed(f"notebooks/{manifest.LESSONS}/{lesson}.ipynb")).cells
 
 
 def _fails(check: str, names: Mapping) -> str | None:

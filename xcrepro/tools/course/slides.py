@@ -25,29 +25,6 @@ _NOTES = "plugin/notes/notes.js"
 _FONTS = "dist/theme/fonts/source-sans-pro"  # the theme's
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="stylesheet" href="reveal.js/dist/reset.css">
-<link rel="stylesheet" href="reveal.js/dist/reveal.css">
-<link rel="stylesheet" href="reveal.js/dist/theme/white.css">
-<style>
-{style}</style>
-</head>
-<body>
-<div class="reveal"><div class="slides">
-{slides}
-</div></div>
-<script src="reveal.js/dist/reveal.js"></script>
-<script src="reveal.js/plugin/notes/notes.js"></script>
-<script>Reveal.initialize({{width: 1200, height: 800, hash: true, slideNumber: "c/t", center: false,
-transition: "none", plugins: [RevealNotes]}});</script>
-</body>
-</html>
-"""
 
 
 def write(course: Iterable[Lesson], ran: Iterable[dict], folder: Path) -> None:
@@ -105,9 +82,11 @@ def page(lesson: Lesson, notebook: dict) -> str:
     for column in columns:
         sections = [f"<section>{chr(10).join(parts)}</section>" for parts in column]
         slides.append(sections[0] if len(sections) == 1 else f"<section>{chr(10).join(sections)}</section>")
-    style = Path(__file__).with_name("slides.css").read_text(encoding="utf-8")
+    whole, style = (
+        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("slides.html", "slides.css")
+    )
     title = html.escape(f"Lesson {lesson.number}: {lesson.title}")
-    return _PAGE.format(title=title, style=style, slides="\n".join(slides))
+    return whole.format(title=title, style=style, slides="\n".join(slides))
 
 
 def _cell(cell: dict, picture: str) -> str:

@@ -47,11 +47,7 @@ class Study:
         self.texts = quizzes.texts()[name]
         self.seed = seed
         self.path = Path(folder) / PROGRESS
-        self._cells = {
-            cell["metadata"]["nbgrader"]["grade_id"]: notebooks.text(cell["source"])
-            for cell in self.lesson.notebook["cells"]
-            if "nbgrader" in cell["metadata"]
-        }
+        self._cells = self.lesson.cells
 
     @functools.cached_property
     def asked(self) -> list[quizzes.Question]:
@@ -80,7 +76,7 @@ class Study:
         print(f"{exercise}: {passed} of {len(cases)} more cases are right")
         for message in said:
             print(f"- {message}")
-        programs = [one.name for one in self.lesson.exercises if not one.open]
+        programs = self.lesson.programs
         ready = sum(done.get(name, {}).get("done", False) for name in programs)
         print(f"Lesson {self.lesson.number}: {ready} of {len(programs)} programs are done")
 
@@ -131,7 +127,7 @@ class Study:
         print("All of it." if not missing else "Look again at: " + " ".join(missing))
 
     def _program(self, exercise: str) -> str:
-        return one_of("exercise", exercise, [one.name for one in self.lesson.exercises if not one.open])
+        return one_of("exercise", exercise, self.lesson.programs)
 
     def _read(self) -> dict:
         if not self.path.exists():

@@ -1,4 +1,4 @@
-"""The formats in which truth, predictions and features come and go, a file each, and what goes between them.
+"""The formats in which truth, predictions and features come and go, and what goes between them.
 
 :data:`FORMATS` is the one list; what a format can is what its module has functions for. ``xcrepro convert --list`` prints it.
 
@@ -17,8 +17,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xcrepro.core.arguments import did_you_mean, one_of
 from xcrepro.core.data.sources import npz_names, open_source, require_file
@@ -66,7 +65,8 @@ _HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Format:
-    """One format: its name, also its module here, and the endings of files, by which what to write is chosen."""
+    """One format: its name, the endings of files, by which what to write is chosen, and the module here that has it, by
+    default that of its name; where a module has several, names of functions end in the format's."""
 
     name: str
     holds: str
@@ -74,15 +74,16 @@ class Format:
     suffixes: tuple[str, ...]
     aliases: tuple[str, ...] = ()
     names: bool = False
+    home: str = ""
 
-    @property
-    def module(self) -> ModuleType:
-        """Its functions: ``read_truth``, ``write_predictions``, ..."""
-        return importlib.import_module(f"{__name__}.{self.name}")
+    def function(self, what: str) -> Any:
+        """One of its functions: ``"read_truth"``, ``"write_predictions"``, ``"sniff"``, ...; None where it has none."""
+        module = importlib.import_module(f"{__name__}.{self.home or self.name}")
+        return getattr(module, f"{what}_{self.name}" if self.home else what, None)
 
     def can(self, verb: str) -> tuple[str, ...]:
         """The kinds of content that it can ``"read"`` or ``"write"``."""
-        return tuple(kind for kind in KINDS if hasattr(self.module, f"{verb}_{kind}"))
+        return tuple(kind for kind in KINDS if self.function(f"{verb}_{kind}"))
 
 
 FORMATS = (
@@ -93,19 +94,20 @@ FORMATS = (
         (".txt",),
         ("repository",),
     ),
-    Format("topk", "`ids`, `scores`, `n_labels`", "`TopK.save`", (".npz",)),
-    Format(
-        "npz", "one SciPy sparse matrix", "SciPy, pyxclib, PECOS, Renee, LightXML", (".npz",), ("scipy", "pyxclib", "pecos")
-    ),
-    Format("npy", "one dense array, `.npz` with a single array too", "NumPy, PECOS", (".npy",), ("dense", "numpy")),
-    Format("mat", "one matrix, sparse or dense, up to version 7", "MATLAB, Octave", (".mat",), ("matlab",)),
-    Format(
-        "calibration", "`scores`, `prediction_ids`, `true_positives`, `labels`", "the calibration@k authors", (".npz",)
-    ),
-    Format("pairs", "`label:score label:score`, no header", "omikuji, napkinXC", (".pred",), ("omikuji", "napkinxc")),
+    Format("topk", "`ids`, `scores`, `n_labels`", "`TopK.save`", (".npz",), home="arrays"),
+    Format("npz", "one SciPy sparse matrix", "SciPy, pyxclib, PECOS, Renee, LightXML", (".npz",),
+           ("scipy", "pyxclib", "pecos"), home="arrays"),
+    Format("npy", "one dense array, `.npz` with a single array too", "NumPy, PECOS", (".npy",), ("dense", "numpy"),
+           home="arrays"),
+    Format("mat", "one matrix, sparse or dense, up to version 7", "MATLAB, Octave", (".mat",), ("matlab",), home="arrays"),
+    Format("calibration", "`scores`, `prediction_ids`, `true_positives`, `labels`", "the calibration@k authors", (".npz",),
+           home="arrays"),
+    Format("pairs", "`label:score label:score`, no header", "omikuji, napkinXC", (".pred",), ("omikuji", "napkinxc"),
+           home="lists"),
     Format("dictionary", "one JSON object of objects: `{row: {label: number}}`", "pytrec_eval, ranx", (".ranx.json",),
-           ("ranx", "pytrec_eval"), names=True),
-    Format("lists", "one JSON list of lists: labels, or [label, score]", "napkinXC's Python lists", (".json",)),
+           ("ranx", "pytrec_eval"), names=True, home="lists"),
+    Format("lists", "one JSON list of lists: labels, or [label, score]", "napkinXC's Python lists", (".json",),
+           home="lists"),
     Format(
         "jsonl",
         "an object a row: `labels`, `scores` (or labels alone, best first); `target_ind`; Annif's `subjects`, `results`",
@@ -156,7 +158,7 @@ def detect(path: str | os.PathLike) -> Format:
         return get("annif")
     if os.fspath(path).endswith(".npz"):
         arrays = npz_names(path)
-        found = [format for format in FORMATS if getattr(format.module, "sniff_npz", lambda _: False)(arrays)]
+        found = [format for format in FORMATS if (sniff := format.function("sniff_npz")) and sniff(arrays)]
         if "pair" in arrays:
             found = [get("xc")]
         if not found:
@@ -167,7 +169,7 @@ def detect(path: str | os.PathLike) -> Format:
         return found[0]
     head = head_of(path)
     for format in FORMATS:
-        if getattr(format.module, "sniff", lambda *_: False)(os.fspath(path), head):
+        if (sniff := format.function("sniff")) and sniff(os.fspath(path), head):
             return format
     from xcrepro.core.data.lines import shown
     from xcrepro.core.data.read import other_format
@@ -194,17 +196,15 @@ def head_of(path: str | os.PathLike) -> bytes:
 
 def contents(path: str | os.PathLike, format: Format) -> tuple[str, ...]:
     """What kinds of content a file of a format may hold, as far as a look into it tells."""
-    module, readable = format.module, format.can("read")
-    if os.path.isdir(path) and hasattr(module, "holds_folder"):
-        found = module.holds_folder(Path(path))
+    found = readable = format.can("read")
+    if os.path.isdir(path) and (holds := format.function("holds_folder")):
+        found = holds(Path(path))
     elif os.fspath(path).endswith(".npz") and format.name == "xc":
         found = ("dataset", "truth", "features")
-    elif hasattr(module, "holds_file"):
-        found = module.holds_file(path)
-    elif hasattr(module, "holds"):
-        found = module.holds(head_of(path))
-    else:
-        found = readable
+    elif holds := format.function("holds_file"):
+        found = holds(path)
+    elif holds := format.function("holds"):
+        found = holds(head_of(path))
     return tuple(kind for kind in found if kind in readable)
 
 
@@ -295,7 +295,7 @@ def model_files(*paths: str | os.PathLike) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in (Path(one).expanduser() for one in paths):
         files = [path]
-        if path.is_dir() and not get("annif").module.sniff_folder(path):
+        if path.is_dir() and not get("annif").function("sniff_folder")(path):
             files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
         if not files or not files[0].exists():
             raise DataMissing(f"{path} holds no predictions: give a file, or a folder with a file a model")
@@ -402,7 +402,7 @@ def _function(verb: str, kind: str, format: Format, path: str | os.PathLike):
         able = [other.name for other in FORMATS if kind in other.can(verb)]
         got = f"{format.name} ({os.fspath(path)}), which {verb}s {', '.join(format.can(verb)) or 'nothing'}"
         raise ArgumentError("format", f"must be one that {verb}s {kind}", got, f"these do: {', '.join(able)}")
-    return getattr(format.module, f"{verb}_{kind}")
+    return format.function(f"{verb}_{kind}")
 
 
 def _index(index: Index | None, named: dict) -> Index:

@@ -81,7 +81,8 @@ def convert(
     if os.path.exists(target) and not os.path.isdir(target) and os.path.samefile(source, target):
         raise ArgumentError("target", "must be another file than the source", os.fspath(target))
     if not replace:
-        beside = getattr(writer.module, "beside", lambda _: ())(target)
+        also = writer.function("beside")
+        beside = also(target) if also else ()
         for file in (target, _labels_beside(target), *beside):
             if os.path.isfile(file):
                 do = "take another name, or give --force (replace=True)"

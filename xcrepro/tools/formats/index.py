@@ -404,6 +404,10 @@ class Index:
             return str(label)
         return (self.label_names.codes or self.label_names.names)[label]
 
+    def label_value(self, label: int) -> str | int:
+        """What a file with types is to call a label: as :meth:`label_text`, or by its number, which is none there."""
+        return label if self.label_names is None else self.label_text(label)
+
     def row_text(self, row: int) -> str:
         """What a file is to call a row."""
         if not self.has_row_ids:

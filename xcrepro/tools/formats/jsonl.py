@@ -82,26 +82,19 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
         if "results" in record:
             labels = _list(path, line, record, "results")
             scores: list[Any] = [label.get("score") if isinstance(label, dict) else None for label in labels]
-        elif (key := next((key for key in answers.KEYS if key in record), "")) and (
-            key != "labels" or not _is_plain(record[key])
-        ):
-            labels, given = answers.labels_of(path, line, record[key], index)
+        elif key := next((key for key in answers.KEYS if key in record), ""):
+            if key == "labels" and _is_plain(record[key]):
+                labels = _list(path, line, record, key)
+                given = _list(path, line, record, "scores", len(labels)) if "scores" in record else None
+            else:
+                labels, given = answers.labels_of(path, line, record[key], index)
             has = given is not None
             scored = has if scored is None and labels else scored
             if labels and has != scored:
-                raise DataError(
-                    path, "an answer with scores" if has else "one without", "one kind throughout", line=line
-                )
-            scores = given if given is not None else [-1.0 - at for at in range(len(labels))]
-        elif "labels" in record:
-            labels = _list(path, line, record, "labels")
-            has = "scores" in record
-            scored = has if scored is None and labels else scored
-            if labels and has != scored:
-                where = "in every line, as above" if scored else "in no line, as above"
-                raise DataError(path, "no scores" if scored else "scores", f"scores {where}", line=line)
+                found = "labels with scores" if has else "labels without scores"
+                raise DataError(path, found, "one kind throughout", line=line)
             ranked = [-1.0 - at for at in range(len(labels))]  # a place is no probability: as in lists
-            scores = _list(path, line, record, "scores", len(labels)) if has else ranked
+            scores = ranked if given is None else given
         else:
             expected = "predictions: labels, with or without scores, or results"
             raise DataError(path, f"the keys {shown(', '.join(record))}", expected, line=line)
@@ -153,7 +146,7 @@ def _label(path: str | os.PathLike, line: int, label: object, index: Index) -> s
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """``labels``, by name where there are names; ``row`` where there are row ids."""
-    _write(path, ({"labels": [_text(label, index) for label in labels]} for labels in relevant(Y)), index)
+    _write(path, ({"labels": [index.label_value(label) for label in labels]} for labels in relevant(Y)), index)
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
@@ -161,14 +154,10 @@ def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
     check_finite(top, "JSON")
     rows = (predicted(top, row) for row in range(len(top)))
     records = (
-        {"labels": [_text(label, index) for label, _ in row], "scores": [float(score) for _, score in row]}
+        {"labels": [index.label_value(label) for label, _ in row], "scores": [float(score) for _, score in row]}
         for row in rows
     )
     _write(path, records, index)
-
-
-def _text(label: int, index: Index) -> str | int:
-    return label if index.label_names is None else index.label_text(label)
 
 
 def _write(path: str | os.PathLike, records: Iterator[dict], index: Index) -> None:

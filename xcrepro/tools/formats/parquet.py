@@ -153,18 +153,16 @@ def _records(path: str | os.PathLike, file, columns: list[str]) -> Iterator[dict
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
     """A row of the table for each row, ``labels``."""
-    _write(path, {"labels": [[_text(label, index) for label in labels] for labels in relevant(Y)]}, index)
+    _write(path, {"labels": [[index.label_value(label) for label in labels] for labels in relevant(Y)]}, index)
 
 
 def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
     """A row of the table for each row, ``labels`` and ``scores`` (float32), best first."""
     ids = [[label for label, _ in predicted(top, row)] for row in range(len(top))]
     scores = [top.scores[row, : len(labels)].tolist() for row, labels in enumerate(ids)]
-    _write(path, {"labels": [[_text(label, index) for label in labels] for labels in ids], "scores": scores}, index)
-
-
-def _text(label: int, index: Index) -> str | int:
-    return label if index.label_names is None else index.label_text(label)
+    _write(
+        path, {"labels": [[index.label_value(label) for label in labels] for labels in ids], "scores": scores}, index
+    )
 
 
 def _write(path: str | os.PathLike, columns: dict[str, list], index: Index) -> None:

@@ -22,7 +22,7 @@ from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.core.predictions import without_rounding
 from xcrepro.tools import formats
-from xcrepro.tools.formats import answers
+from xcrepro.tools.formats import annif, answers
 from xcrepro.tools.formats.entries import Entries
 from xcrepro.tools.formats.index import Index
 
@@ -60,7 +60,7 @@ def dataset_of(truth: str | os.PathLike, truth_format: str | None = None, split=
     from xcrepro.core.data.load import load
 
     path = Path(truth).expanduser()
-    if path.is_dir() and truth_format is None and not formats.get("annif").module.sniff_folder(path):
+    if path.is_dir() and truth_format is None and not annif.sniff_folder(path):
         return load(path.resolve().name, path, split=split or 0, points=points)
     if path.exists() or truth_format is not None:
         for name, value in (("split", split), ("points", points)):

@@ -7,13 +7,11 @@ by label, by point or by bin of scores is that of a model's first seed.
 from __future__ import annotations
 
 import itertools
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from xcrepro.core import calibrate, decide
 from xcrepro.core.arguments import one_of
@@ -71,8 +69,6 @@ _PAIRS_OF_ACE = 100_000  # ACE sorts its scores anew in each part of the rows
 _EXACT_CEILING = 20_000  # pairs that its linear programme takes
 LEAST_DATASETS = 6
 """Fewer have no critical difference: on five, two models cannot differ at 5 % whatever their ranks (2 / 2^5)."""
-_EXACT_MODELS = 7  # of more there are 40,320 orders and up
-_EXACT_RANKINGS = 300_000  # rank sums that Friedman's exact law goes through in a step
 
 
 # ---------------------------------------------------------------- metrics and pairs
@@ -465,48 +461,3 @@ def critical_difference(n_models: int, n_datasets: int) -> float:
 
     q = float(stats.studentized_range.isf(LEVEL, n_models, np.inf)) / 2**0.5
     return q * (n_models * (n_models + 1) / (6 * n_datasets)) ** 0.5
-
-
-def friedman(placed: pd.DataFrame) -> float:
-    """The p-value of Friedman's test that all models rank alike.
-
-    Under the hypothesis every order of a dataset's ranks is as likely as any other, so for few models and datasets the p-value
-    is counted: the share of all such orders whose rank sums are as far apart as those seen, or further. Where there are too
-    many (:data:`_EXACT_RANKINGS`) it is Iman and Davenport's F law, with tied ranks taken into account. NaN for fewer than two
-    models or datasets.
-
-    >>> alike = pd.DataFrame({"model": ["a", "b"], "x": [1.0, 2.0], "y": [1.0, 2.0], "mean rank": [1.0, 2.0]})
-    >>> friedman(alike)  # the second dataset repeats the first by a chance of one half
-    0.5
-    """
-    m, n = len(placed), placed.shape[1] - 2
-    if m < 2 or n < 2:
-        return np.nan
-    # Mean ranks are halves at most: doubled, less their mean, they are whole numbers, and their sums exact.
-    ranked = np.rint(2 * placed.drop(columns=["model", "mean rank"]).to_numpy(float).T).astype(np.int64) - (m + 1)
-    seen, possible = int((ranked.sum(axis=0) ** 2).sum()), int((ranked**2).sum())
-    counted = _as_far_apart(ranked, seen)
-    if counted is not None:
-        return counted
-    if seen == n * possible:
-        # All datasets rank alike, for which the F law has 0: each but the first repeats one of the orders there are.
-        ties = np.unique(ranked[0], return_counts=True)[1].tolist()
-        return (math.factorial(m) / math.prod(map(math.factorial, ties))) ** (1 - n)
-    chi = (m - 1) * seen / possible
-    return float(special.fdtrc(m - 1, (m - 1) * (n - 1), (n - 1) * chi / (n * (m - 1) - chi)))
-
-
-def _as_far_apart(ranked: np.ndarray, seen: int) -> float | None:
-    """The share of all orders within rows whose column sums have a sum of squares of ``seen`` or more; None for too many."""
-    m = ranked.shape[1]
-    if m > _EXACT_MODELS:
-        return None
-    sums, shares = np.sort(ranked[:1], axis=1), np.ones(1)
-    for row in ranked[1:]:
-        orders = np.array(sorted(set(itertools.permutations(row.tolist()))))
-        if len(sums) * len(orders) > _EXACT_RANKINGS:
-            return None
-        reached = np.sort((sums[:, None] + orders).reshape(-1, m), axis=1)
-        sums, which = np.unique(reached, axis=0, return_inverse=True)
-        shares = np.bincount(which.ravel(), np.repeat(shares / len(orders), len(orders)))
-    return float(min(1.0, shares[(sums**2).sum(axis=1) >= seen].sum()))

@@ -183,7 +183,9 @@ def collect(
         title = title or name or "Your data"
         origin = f"{title}, {Y.n_rows:,} test points"
         if train_truth is not None:
-            train = _train(found.train if read_train else train_truth, Y.n_labels)
+            train = as_truth(found.train if read_train else train_truth, "train_truth")
+            if train.n_labels != Y.n_labels:
+                raise ArgumentError("train_truth", f"must have the {Y.n_labels} labels of the truth", train.n_labels)
             counts = train.label_counts()
         elif A is not None or B is not None:
             do = "propensities come from training label counts"
@@ -228,13 +230,6 @@ def _lines(path: Path) -> list[str]:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(path, f"no text ({error})", "a line for each test point, in UTF-8") from None
-
-
-def _train(train_truth, n_labels: int) -> Truth:
-    train = as_truth(train_truth, "train_truth")
-    if train.n_labels != n_labels:
-        raise ArgumentError("train_truth", f"must have the {n_labels} labels of the truth", train.n_labels)
-    return train
 
 
 def _predictions(predictions: TopK | Mapping, truth: Truth, files: Mapping[str, Path]) -> dict[str, TopK]:

@@ -42,12 +42,6 @@ def page(title: str, body: str) -> str:
     )
 
 
-def titled(title: str, *parts: str) -> str:
-    """A page of a heading and some parts."""
-    inside = "\n".join((f"<h1>{escape(title)}</h1>", *parts))
-    return page(title, f'<main class="xcrepro-report" lang="en">\n{inside}\n</main>')
-
-
 def picture(svg: bytes, alt: str) -> str:
     code = base64.b64encode(svg).decode()
     return f'<figure><img alt="{escape(alt)}" src="data:image/svg+xml;base64,{code}"></figure>' if svg else ""

@@ -278,22 +278,17 @@ def ranks(placed: pd.DataFrame, what: str) -> str:
     m, n = len(placed), placed.shape[1] - 2
     if m < 2 or n < 2:
         return ""
-    p, apart = compute.friedman(placed), compute.critical_difference(m, n)
-    mean = placed["mean rank"]
+    apart, mean = compute.critical_difference(m, n), placed["mean rank"]
     best, last = placed[mean == mean.min()]["model"], placed[mean == mean.max()]["model"]
     if len(best) == m:
         return f"Over {n} datasets all models have the same mean rank in {what}, {mean.min():.2f}, so none is the best."
-    share, are = ("share", "are") if len(best) > 1 else ("has", "is")
-    text = f"Over {n} datasets {listed(best, m)} {share} the best mean rank in {what}, {mean.min():.2f}; {listed(last, m)} "
-    text += f"{'are' if len(last) > 1 else 'is'} {mean.max() - mean.min():.2f} away"
+    text = f"Over {n} datasets {listed(best, m)} {'share' if len(best) > 1 else 'has'} the best mean rank in {what}, "
+    text += f"{mean.min():.2f}; {listed(last, m)} {'are' if len(last) > 1 else 'is'} {mean.max() - mean.min():.2f} away"
     if np.isnan(apart):
-        few = f"Datasets are too few for a critical difference, which needs {compute.LEAST_DATASETS}"
-        text += f". {few} (Friedman {chance(p)})."
+        text += f". Datasets are too few for a critical difference, which needs {compute.LEAST_DATASETS}."
     else:
         verdict = "more than" if mean.max() - mean.min() > apart else "within"
-        text += f", {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %; Friedman {chance(p)})."
-    if not p < LEVEL:
-        text += f" Chance explains ranks as far apart as these, so it is not known that {listed(best, m)} {are} better."
+        text += f", {verdict} the critical difference of {apart:.2f} (Nemenyi, 5 %)."
     return f"{text} Ranks leave out by how much models differ."
 
 

@@ -170,9 +170,3 @@ def write_block(path: str | os.PathLike, Y, top: TopK, first_row: int | None = N
 def _check_name(path: Path) -> None:
     if path.suffix != ".npz":
         raise ArgumentError("a block's name", "must end in .npz", path.name)
-
-
-def content_stamp(path: Path) -> list:
-    """What changes when a block does: its place, size and time of change."""
-    stat = path.stat()
-    return [os.path.abspath(path), stat.st_size, stat.st_mtime_ns]

@@ -14,15 +14,15 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from xcrepro.core import extras, threads
 from xcrepro.core.accumulators.block import KS
 from xcrepro.core.arguments import one_of, whole_number
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.core.errors import ArgumentError, DataError, XCError
 from xcrepro.core.metrics.state import State
 from xcrepro.core.predictions import TopK
-from xcrepro.tools.scale.blocks import Rows, block_paths, content_stamp, read_block
+from xcrepro.tools.scale.blocks import Rows, block_paths, read_block
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,8 +80,8 @@ def state(
         resume = os.path.abspath(resume)
     reader = Reader(empty, resume, allow_repeats)
     if engine == "serial":
-        shown = extras.library("tqdm").tqdm(found, unit="block", mininterval=0.5) if progress else found
         part = Part(empty.empty())
+        shown = extras.library("tqdm").tqdm(found, unit="block", mininterval=0.5) if progress else found
         for source in shown:
             part.merge(reader.part_of(source))
             if part.failures and resume is None:
@@ -144,28 +144,21 @@ class BlocksFailed(XCError):
     """Blocks that could not be used; ``failures`` is block -> cause, and the message has all of them."""
 
     def __init__(self, failures: Mapping[str, str], kept: str = "") -> None:
-        self.failures, self.kept = dict(failures), kept
-        lines = [f"  {_line(name, why)}" for name, why in [*self.failures.items()][:_SHOWN]]
-        more = len(self.failures) - len(lines)
-        number = "1 block" if len(self.failures) == 1 else f"{len(self.failures)} blocks"
-        text = "\n".join([f"{number} could not be used:", *lines, *([f"  and {more} more"] if more else [])])
-        super().__init__(f"{text}\n{kept}" if kept else text)
+        self.failures, n = dict(failures), len(failures)
+        lines = [why if name in why else f"{name}: {why}" for name, why in failures.items()]
+        lines = [f"  {line}" for line in lines[:_SHOWN]] + [f"  and {n - _SHOWN} more"] * (n > _SHOWN)
+        head = f"{n} block{'s' * (n > 1)} could not be used:"
+        super().__init__("\n".join([head, *lines, *([kept] if kept else [])]))
 
     def __reduce__(self):
-        return BlocksFailed, (self.failures, self.kept)
+        return BlocksFailed, (self.failures,)
 
 
-def _line(name: str, why: str) -> str:
-    return why if name in why else f"{name}: {why}"
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a block comes from; ``named`` says whether the caller named it, so that its State may be kept under that name."""
+class Source(NamedTuple):
+    """Where a block comes from."""
 
     name: str
-    given: object
-    named: bool = False
+    given: str | Callable
 
     def read(self) -> Rows:
         """The block's rows."""
@@ -179,42 +172,47 @@ class Source:
             raise ArgumentError("a block's function", rule, type(found).__name__)
         return Rows(*found)
 
-    def stamp(self) -> list | None:
-        """What tells whether the block is the one whose State was kept; None where nothing does."""
-        if not callable(self.given):
-            return content_stamp(Path(self.given))
-        return [self.name] if self.named else None
+    def stamp(self) -> list:
+        """What tells whether the block is the one whose State was kept: a function's name, a file's place, size and time."""
+        if callable(self.given):
+            return [self.name]
+        try:
+            stat = os.stat(self.given)
+        except FileNotFoundError:
+            read_block(self.given)  # which says what is missing
+            raise
+        return [self.given, stat.st_size, stat.st_mtime_ns]
 
 
 def sources(blocks, allow_repeats: bool, resume: bool) -> list[Source]:
     """The blocks that a caller gave, each with a name, in order."""
     if isinstance(blocks, (str, os.PathLike)):
         blocks = block_paths(blocks)
-    named = isinstance(blocks, Mapping)
-    if not named and not isinstance(blocks, Iterable):
+    if not isinstance(blocks, Iterable):
         raise ArgumentError("blocks", "must be paths or functions, a list or a dict of them", type(blocks).__name__)
-    found, seen = [], {}
+    named = isinstance(blocks, Mapping)
+    found: dict[object, Source] = {}
     for number, item in enumerate(blocks.items() if named else blocks):
         name, given = item if named else (None, item)
         if isinstance(given, (str, os.PathLike)):
-            name, key = name or os.fspath(given), os.path.realpath(given)
-            given = os.path.abspath(given)  # processes that are used again, and other machines, stand in other folders
+            # Processes that are used again, and other machines, stand in other folders.
+            key, source = os.path.realpath(given), Source(str(name or os.fspath(given)), os.path.abspath(given))
         elif callable(given):
-            name, key = name or f"block {number}", id(given)
+            key, source = id(given), Source(str(name or f"block {number}"), given)
         else:
             do = "for a truth and its predictions in memory there is xcrepro.evaluate"
             rule = "must be paths or functions that return (Y, top)"
             raise ArgumentError("blocks", rule, f"{type(given).__name__} at place {number}", do)
-        if key in seen and not allow_repeats:
-            raise ArgumentError("blocks", "must hold each block once", f"{name} again, after {seen[key]}", _ONCE)
-        seen[key] = name
-        found.append(Source(str(name), given, named))
+        if key in found and not allow_repeats:
+            again = f"{source.name} again, after {found[key].name}"
+            raise ArgumentError("blocks", "must hold each block once", again, _ONCE)
+        if resume and not named and callable(given):
+            do = "a dict of names and functions; a name stands for the content"
+            raise ArgumentError("resume", "needs blocks with names", "functions in a list", do)
+        found[(key, number) if key in found else key] = source
     if not found:
         raise ArgumentError("blocks", "must be one or more", "none")
-    if resume and any(callable(source.given) and not source.named for source in found):
-        do = "a dict of names and functions; a name stands for the content"
-        raise ArgumentError("resume", "needs blocks with names", "functions in a list", do)
-    return found
+    return [*found.values()]
 
 
 @dataclass
@@ -232,18 +230,15 @@ class Part:
             self.state.merge(other.state)
             self.rows += other.rows
         except ArgumentError as error:
-            self.failures |= self._twice(other) or {other.rows[0][2]: str(error)}
+            twice = {
+                name: f"{name}: found rows {max(low, first)} to {min(high, last) - 1}, which {before} has too, "
+                f"expected each row once. {_ONCE}"
+                for low, high, name in other.rows
+                for first, last, before in sorted(self.rows, reverse=True)
+                if first < high and low < last
+            }
+            self.failures |= twice or {other.rows[0][2]: str(error)}
         return self
-
-    def _twice(self, other: Part) -> dict[str, str]:
-        """Which blocks have rows that another has."""
-        return {
-            name: f"{name}: found rows {max(low, first)} to {min(high, last) - 1}, which {before} has too, "
-            f"expected each row once. {_ONCE}"
-            for low, high, name in other.rows
-            for first, last, before in sorted(self.rows, reverse=True)
-            if first < high and low < last
-        }
 
 
 @dataclass
@@ -257,45 +252,34 @@ class Reader:
     def part_of(self, source: Source) -> Part:
         """A block's State, kept or made; or why it cannot be."""
         try:
-            stored = self._stored(source)
-            state = None if stored is None else self._kept(stored)
-            if state is None:
-                rows = source.read()
-                state = self.empty.empty().update(rows.Y, rows.top, rows.first_row, rows.n_relevant)
-                if stored is not None:
-                    state.save(stored, weights=False, compress=False)
+            state = self._state(source)
         except XCError as error:
             return Part(self.empty.empty(), failures={source.name: str(error)})
         except Exception as error:  # a reader of the caller's own may raise anything
             return Part(self.empty.empty(), failures={source.name: f"{type(error).__name__}: {error}"})
         return Part(state, [(low, high, source.name) for low, high in state.row_ranges or [(0, 0)]])
 
-    def _stored(self, source: Source) -> Path | None:
-        """Where the block's State is kept: under the block's name, and all that its numbers depend on."""
-        if self.resume is None:
-            return None
-        try:
-            about = [source.stamp(), self._fingerprint]
-        except FileNotFoundError:
-            raise DataMissing(
-                f"{source.name}: there is no such block; was it moved, or is it not written yet?"
-            ) from None
-        digest = hashlib.sha256(json.dumps(about, default=str).encode()).hexdigest()[:16]
-        stem = "".join(c if c.isalnum() or c in "._-" else "-" for c in Path(source.name).name)[:80]
-        return Path(self.resume) / f"{stem}.{digest}.npz"
+    def _state(self, source: Source) -> State:
+        """The block's State; kept under the block's name, and all that its numbers depend on."""
+        stored = None
+        if self.resume is not None:
+            about = json.dumps([source.stamp(), self._fingerprint], default=str).encode()
+            stem = "".join(c if c.isalnum() or c in "._-" else "-" for c in Path(source.name).name)[:80]
+            stored = Path(self.resume) / f"{stem}.{hashlib.sha256(about).hexdigest()[:16]}.npz"
+        if stored is not None and stored.exists():
+            try:
+                return State.load(stored, allow_repeats=self.allow_repeats, like=self.empty)
+            except DataError as error:
+                warnings.warn(f"{error}: the block is read again", stacklevel=2)
+        rows = source.read()
+        state = self.empty.empty().update(rows.Y, rows.top, rows.first_row, rows.n_relevant)
+        if stored is not None:
+            state.save(stored, weights=False, compress=False)
+        return state
 
     @functools.cached_property
     def _fingerprint(self) -> dict:
         return self.empty.fingerprint()
-
-    def _kept(self, stored: Path) -> State | None:
-        if not stored.exists():
-            return None
-        try:
-            return State.load(stored, allow_repeats=self.allow_repeats, like=self.empty)
-        except DataError as error:
-            warnings.warn(f"{error}: the block is read again", stacklevel=2)
-            return None
 
 
 # ---------------------------------------------------------------- on Dask

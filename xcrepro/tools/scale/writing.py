@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -56,9 +55,14 @@ def write_blocks(
         For an argument, and scores that no ranking can have.
     """
     rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
-    names = tuple(_name(each, what) for each, what in ((truth, "truth"), (predictions, "predictions")))
-    parts = paired(_truths(truth, rows), _tops(predictions, rows, k), names)
-    return _written(((Y, scores.top) for Y, scores in parts), folder, first_row)
+    if isinstance(predictions, TopK):
+        cuts = range(0, len(predictions), rows)
+        tops: Iterable[TopK] = (predictions.rows(slice(low, low + rows)).head(k) for low in cuts)
+    else:
+        scores = enumerate(_matrices(predictions, rows, "predictions"))
+        tops = (_ranked(predictions, part, k, number * rows) for number, part in scores)
+    parts = paired(_truths(truth, rows), map(_Top, tops), (_name(truth, "truth"), _name(predictions, "predictions")))
+    return _written(((Y, found.top) for Y, found in parts), folder, first_row)
 
 
 def predict_blocks(
@@ -99,21 +103,18 @@ def predict_blocks(
         As :func:`write_blocks` says.
     """
     rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
-    if Y is None:
-        pairs = _matrices(X, rows, "X")
-    else:
-        names = tuple(_name(each, what) for each, what in ((X, "X"), (Y, "Y")))
-        pairs = paired((_only(part, X, 0) for part in _matrices(X, rows, "X")), _truths(Y, rows), names)
-    return _written(_predicted(model, pairs, k, options), folder, first_row)
+    pairs: Iterable = _matrices(X, rows, "X")
+    if Y is not None:
+        features = (part[0] if isinstance(part, tuple) else part for part in pairs)
+        pairs = paired(features, _truths(Y, rows), (_name(X, "X"), _name(Y, "Y")))
 
+    def predicted() -> Iterator[tuple]:
+        for found in pairs:
+            if not isinstance(found, tuple):
+                raise ArgumentError("Y", "must be given for features alone", None)
+            yield found[1], model.predict(found[0], k, **options)
 
-def _predicted(model, pairs: Iterable, k: int, options: dict) -> Iterator[tuple]:
-    """(truth, predictions) of pairs of features and truth."""
-    for found in pairs:
-        if not isinstance(found, tuple):
-            raise ArgumentError("Y", "must be given for features alone", None)
-        features, truth = found
-        yield truth, model.predict(features, k, **options)
+    return _written(predicted(), folder, first_row)
 
 
 def _written(parts: Iterable[tuple], folder: str | os.PathLike, first_row: int) -> list[Path]:
@@ -138,24 +139,13 @@ def _matrices(given, rows: int, name: str) -> Iterator:
     return (given[lo : lo + rows] for lo in range(0, given.shape[0], rows))
 
 
-def _only(block, given, which: int):
-    """Of a pair of features and labels, one."""
-    return block[which] if isinstance(block, tuple) else block
-
-
-def _truths(given, rows: int) -> Iterable:
-    if isinstance(given, (str, os.PathLike)):
-        parts = (_only(part, given, 1) for part in blocks(given, rows))
-        return (_positive(given, part) for part in parts)
-    Y = as_truth(given).to_csr()
-    return _matrices(Y, rows, "truth")
-
-
-def _positive(path, Y):
-    """Labels: a value above 0 is one, a stored 0 is none."""
-    if Y.nnz and Y.data.min() < 0:
-        raise DataError(path, f"the label value {Y.data.min():g}", "1, or another value above 0")
-    return Y
+def _truths(given, rows: int) -> Iterator:
+    """Labels, cut: a value above 0 is one, a stored 0 is none."""
+    for part in _matrices(given if isinstance(given, (str, os.PathLike)) else as_truth(given).to_csr(), rows, "truth"):
+        Y = part[1] if isinstance(part, tuple) else part
+        if Y.nnz and Y.data.min() < 0:
+            raise DataError(given, f"the label value {Y.data.min():g}", "1, or another value above 0")
+        yield Y
 
 
 class _Top:
@@ -163,14 +153,6 @@ class _Top:
 
     def __init__(self, top: TopK) -> None:
         self.top, self.shape = top, (len(top), top.n_labels)
-
-
-def _tops(given, rows: int, k: int) -> Iterator[_Top]:
-    if isinstance(given, TopK):
-        return (_Top(given.rows(slice(lo, lo + rows)).head(k)) for lo in range(0, len(given), rows))
-    parts = _matrices(given, rows, "predictions")
-    first = itertools.count(0, rows)
-    return (_Top(_ranked(given, part, k, next(first))) for part in parts)
 
 
 def _ranked(given, scores, k: int, first: int) -> TopK:
