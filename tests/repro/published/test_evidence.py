@@ -191,8 +191,8 @@ def test_a_notebook_of_no_document_is_judged_by_the_claims_that_name_it(tib):
     table = evidence.verdicts(one, evidence.gather(one, evidence.of(tib, outcomes=outcomes)))
     assert list(table["TIB"]) == [f"found {id}" for id in mine]
     rests = [xc.claims("jain16")[id]["rests"] for id in mine]
-    ends = {"data": " on TIB", "simulation": " in simulation"}
-    assert table["verdict"].tolist() == [f"holds{ends[one]}" for one in rests]
+    verdicts = {"simulation": "holds in simulation", "proof": "see its cell", "none": "cannot be tested here"}
+    assert table["verdict"].tolist() == [verdicts[one] for one in rests]
 
 
 def test_a_papers_page():
