@@ -128,6 +128,30 @@ def test_rounding_is_never_an_error():
     assert faults(row({("P", 1): "0.471", ("N", 1): "0.47"}, 1.0)) == []
 
 
+def test_another_program_refuses_what_our_bound_on_micro_f1_refuses():
+    """mlscorecheck tries all confusion matrices: of P@k, micro-R@k and micro-F1@k, and the number of relevant pairs."""
+    binary = pytest.importorskip("mlscorecheck.check.binary", reason="not installed: pip install -e '.[bench]'")
+    agreed = []
+    for seed, off in itertools.product(range(12), (0, -1, 1, -3, 3, -50, 50, -1000, 1000)):
+        rng = np.random.default_rng(seed)
+        n, labels, k = int(rng.integers(20, 80)), int(rng.integers(8, 40)), int(rng.choice(KS))
+        relevant = int(rng.integers(n, 3 * n))
+        hits = int(rng.integers(1, min(relevant, n * k)))
+        scores = {"ppv": hits / (n * k), "sens": hits / relevant, "f1": 2 * hits / (n * k + relevant) + off / 1e4}
+        scores = {name: round(value, 4) for name, value in scores.items()}
+        if not 0 < scores["f1"] < 1:
+            continue
+        low, high = checks.implied_f1(Cell.of(f"{scores['ppv']:.4f}"), (relevant / n, relevant / n), k)
+        f1 = Cell.of(f"{scores['f1']:.4f}")
+        ours = f1.high < low - checks.TINY or f1.low > high + checks.TINY
+        pairs = {"p": relevant, "n": n * labels - relevant}
+        theirs = binary.check_1_testset_no_kfold(pairs, scores, 5e-5)["inconsistency"]
+        assert theirs or not ours
+        assert abs(off) == 1 or ours == theirs == (off != 0)
+        agreed.append(ours)
+    assert 60 < sum(agreed) < len(agreed) - 12
+
+
 def test_the_ndcg_bounds_are_attained():
     # All points have a hit in the first place and none after it: one label each, or five or more.
     given = {("P", 1): "100.00", ("P", 3): "33.33", ("P", 5): "20.00"}

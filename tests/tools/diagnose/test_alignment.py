@@ -374,10 +374,25 @@ def test_alarms_by_chance_are_as_rare_as_said():
         given = np.r_[np.zeros(up, int), np.ones(down, int), np.ones(4, int)]
         exact = sum(binom.pmf(j, up + down, 0.5) for j in range(up, up + down + 1))
         assert alignment._p_better(other, given) == pytest.approx(exact, rel=1e-9)
-    for seed in range(20):
-        Y = sparse.random(300, 40, 0.05, "csr", rng=np.random.default_rng(seed))
-        top = TopK.from_scores(rng.random((300, 40)), 5)
+    for seed in range(80):
+        n, labels = ((300, 40), (18, 15), (33, 8), (60, 25))[seed % 4]
+        Y = sparse.random(n, labels, 0.1, "csr", rng=np.random.default_rng(seed))
+        top = TopK.from_scores(rng.random((n, labels)), 5)
         assert kinds(diagnose.check(Y, top)) in ([], ["no information"], ["below popularity"])
+
+
+@pytest.mark.parametrize(("n", "parts", "wrong"), [(21, 4, 2), (33, 2, 5), (48, 7, 9), (60, 16, 12)])
+def test_few_rows_that_processes_gathered_are_named(n, parts, wrong):
+    """Each of ``parts`` predicted its share, the first rows once more to fill the last round; and what is too many was cut."""
+    rng = np.random.default_rng(n)
+    labels = rng.integers(15, size=n)
+    scores = rng.random((n, 15))
+    scores[np.arange(n), np.where(np.arange(n) < n - wrong, labels, (labels + 1) % 15)] += 1
+    right, whole = TopK.from_scores(scores, 5), -(-n // parts) * parts
+    gathered = np.concatenate([np.arange(part, whole, parts) for part in range(parts)])[:n] % n
+    assert diagnose.check(np.eye(15)[labels], right) == []
+    found = diagnose.check(np.eye(15)[labels], moved(right, gathered))
+    assert [finding.evidence.get("step") for finding in found] == [f"{parts} parts"]
 
 
 def test_nothing_to_see_and_what_is_no_truth():

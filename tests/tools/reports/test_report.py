@@ -14,6 +14,7 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 from scipy.sparse import save_npz
 
 import xcrepro as xc
@@ -467,3 +468,28 @@ def test_what_is_said_of_models_is_shown_and_nothing_of_it_measured(small, tmp_p
             xc.report(small.Y, small.tops, about=about, **QUICK)
     with pytest.raises(DataMissing):
         xc.report(small.Y, small.tops, about=tmp_path / "none.toml", **QUICK)
+
+
+def test_a_metric_of_one_s_own_is_judged_as_the_kit_s_own_is(small):
+    """As fractions of hits it is P; its negative is a loss, and the model that leads P leads it from the other side."""
+
+    def hits(Y, top):
+        return np.take_along_axis(Y.toarray(), np.maximum(top.ids, 0), axis=1).astype(bool) & (top.ids >= 0)
+
+    extra = {"mine": lambda Y, top: hits(Y, top).mean(axis=1), "misses": lambda Y, top: float(hits(Y, top).sum() - 1e6)}
+    made = xc.report(small.Y, small.tops, extra=extra, **QUICK)
+    values, pairs = (made.frame(name).set_index(["metric", "k"]) for name in ("metrics", "pairs"))
+    k = max(made.about["options"]["ks"])
+    for table in (values, xc.report(small.Y, small.tops, metrics=["P", "mine"], extra=extra, **QUICK).frame("pairs")):
+        table = table.reset_index() if table is values else table
+        own, kits = (table[table["metric"] == name].drop(columns="metric") for name in ("mine", "P"))
+        assert_frame_equal(own.reset_index(drop=True), kits.reset_index(drop=True), rtol=1e-9)
+    assert {("mine", k), ("misses", k)} < {*pairs.index}
+    assert values.loc[("misses", k), "low"].max() < 0
+    assert made.about["parts"]["own"]["tables"] == ["own"]
+    assert {f"mine@{k}, own unit", f"misses@{k}, own unit"} < made.about["scoreboard"][0].keys()
+    assert {*made.frame("own")["metric"]} == {*extra}
+    assert made.latex("own").count(f"@{k}, own unit") == 2
+    for one in ({"P": extra["mine"]}, {"mine": lambda Y, top: np.nan}):
+        with pytest.raises(ArgumentError, match="extra"):
+            xc.report(small.Y, small.tops, extra=one, **QUICK)

@@ -12,14 +12,15 @@ has a binomial law (the sign test), exactly, whatever the metric's distribution.
 (:data:`GAIN`), so that a difference that is sure but slight is no finding.
 
 **What no reading mends** (rows shuffled, labels renumbered) is found by its effect: the hits are no more than when the same
-predictions are dealt out to the rows at random. Here a finding is the *absence* of a difference, so it asks for enough rows,
-with predictions that differ enough, to have shown one.
+predictions are dealt out to the rows at random. Here a finding is the *absence* of a difference, so it asks for enough
+rows, with predictions that differ enough, to have shown one. Few rows have no sign test below :data:`LEVEL`, so another order
+of the rows is also held against such deals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +46,8 @@ MOST_DEALT = 20_000
 """Rows that are dealt out, at most."""
 ENOUGH = 50
 """Rows, relevant pairs, and places at which rows differ, at least, before missing information is a finding."""
+FEW = 400
+"""Rows of which the first places are looked at by themselves, too: chance hits them least."""
 STRETCH = 1e-4
 """The chance that so many rows without predictions stand in a row by accident, from which on they are named."""
 STEPS = (-3, -2, -1, 1, 2, 3)
@@ -154,7 +157,9 @@ def check(
     case = _Case(as_truth(Y), top, None if Y_train is None else as_truth(Y_train, "Y_train"), name)
     found = [_training_truth(case), _exchanged(case), *_shape(case)]
     if case.rows_fit:
-        moved = _rows_moved(case) or _training_points(case) or _labels_renumbered(case) or _transposed_square(case)
+        first = replace(case, top=top.head(1)) if case.n <= FEW and case.k > 1 else None
+        moved = _rows_moved(case) or (first and _rows_moved(first))
+        moved = moved or _training_points(case) or _labels_renumbered(case) or _transposed_square(case)
         found += [_rows_without(case)]
         found += [moved or _no_information(case) or _below_popularity(case), _repeated(case), _reversed(case)]
     found += [_filter_pairs(case, exclude), _constant(case), _no_probabilities(case, metrics)]
@@ -232,8 +237,13 @@ class _Case:
         return self.hits_of(ids)
 
     def is_better(self, other: np.ndarray) -> bool:
-        """Whether another reading is better than this one, and than chance, which any reading may be above that is below it."""
-        return _is_better(other, self.hits) and self.rate(other) > GAIN * self.dealt[0]
+        """Whether another reading of the rows is better than this one, and than chance, which any reading may be above that is
+        below it; by more than rows that gain or lose may, or in more rows than have a hit when they are dealt out."""
+        chance = self.dealt[0]
+        if other.sum() <= GAIN * self.hits.sum() or self.rate(other) <= GAIN * chance:
+            return False
+        hit, most = int((other > 0).sum()), min(self.k * chance + 1.0 / self.n, 1.0)  # one row more than was seen
+        return _p_better(other, self.hits) < LEVEL or distributions.beta(hit, self.n - hit + 1, most) < LEVEL
 
 
 def _p_better(other: np.ndarray, given: np.ndarray) -> float:
@@ -449,7 +459,7 @@ def _rows_moved(case: _Case) -> Finding | None:
             f"{_percent(now)} as it stands, {_percent(then)} so. {cause.capitalize()}. Line the two up again"
         )
         return Finding("rows moved", text, {"step": step, "first_row": first, "given": now, "moved": then})
-    for parts in PARTS if n > 2 * max(PARTS) else ():
+    for parts in PARTS if n > 16 else ():
         places = _interleaved(-(-n // parts) * parts, parts)[:n]
         ids = np.full_like(case.ids, -1)
         ids[places[places < n]] = case.ids[places < n]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pandas as pd
 
 from xcrepro.core.arguments import cut_offs, one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.metrics import extra
+from xcrepro.core.metrics.registry import Metric
 from xcrepro.tools.reports import compute
 from xcrepro.tools.reports.given import Given
 
@@ -36,6 +39,7 @@ class Asked:
     warnings: Sequence[object] = ()
     command: str = ""
     about: Mapping[str, Mapping] | str | os.PathLike = field(default_factory=dict)
+    extra: Mapping[str, Callable] | None = None
 
     def __post_init__(self) -> None:
         metrics = [self.metrics] if isinstance(self.metrics, str) else list(self.metrics)
@@ -54,11 +58,16 @@ class Asked:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        wanted = compute.compared(self.given, self.ks, self.metrics)
+        wanted = compute.compared(self.given, self.ks, self.metrics, self.own)
         if self.others:
             rows = [(model, *one, 0.0) for model in self.given.models for one in wanted]
             own = pd.DataFrame(rows, columns=["model", "metric", "k", "value"])
             compute.ranks_over({self.given.title: own}, self.others, wanted)  # refuses what cannot be ranked together
+
+    @functools.cached_property
+    def own(self) -> dict[str, Metric]:
+        """The metrics of the caller's own, by name."""
+        return extra.metrics_of(self.extra, self.given.truth, self.given.first(self.given.models[0]))
 
 
 OPTIONS = frozenset(one.name for one in fields(Asked)) - {"given"}

@@ -29,7 +29,7 @@ from xcrepro.core.metrics import (
 from xcrepro.core.metrics.agreement import changed_labels, overlap, rank_biased_overlap
 from xcrepro.core.metrics.gaps import label_gaps
 from xcrepro.core.metrics.labelwise import frequency_bins
-from xcrepro.core.metrics.registry import BINNED, METRICS, metric_named, of_bin
+from xcrepro.core.metrics.registry import BINNED, METRICS, Metric, family, metric_named, of_bin
 from xcrepro.core.metrics.registry import wanted as metrics_at
 from xcrepro.core.metrics.replicates import Options, Replicates, System, has_predictions
 from xcrepro.core.predictions import TopK
@@ -82,26 +82,35 @@ def metric_names(given: Given) -> list[str]:
     return [*names, BINNED] if trained else names
 
 
-def compared(given: Given, ks: Sequence[int], metrics: Sequence[str] = ()) -> list[tuple[str, int]]:
+def metric_of(name: str) -> Metric:
+    """The metric of that name; of another than the kit's all that is known is that more is better."""
+    known = name in METRICS or family(name) or of_bin(name)
+    return metric_named(name) if known else Metric(name, "own", metric_of, "your own", unit="")
+
+
+def compared(given: Given, ks: Sequence[int], metrics: Sequence[str] = (), own_metrics=()) -> list[tuple[str, int]]:
     """What models are compared in: metrics, as :func:`xcrepro.compare` takes them; else P at the first k, at the last nDCG, PSP
-    and macro-F1, and ECE if the scores of all models can be probabilities."""
+    and macro-F1, a caller's own, and ECE if the scores of all models can be probabilities."""
     if metrics:
-        return [(metric.name, int(k)) for metric, at in metrics_at(metrics, ks) for k in at]
-    own = ["nDCG", *(["PSP"] if given.label_counts is not None else []), "macro-F1"]
+        return [(metric.name, int(k)) for metric, at in metrics_at(metrics, ks, own_metrics) for k in at]
+    own = ["nDCG", *(["PSP"] if given.label_counts is not None else []), "macro-F1", *own_metrics]
     own += ["ECE"] if given.with_probabilities == given.models else []
     return [("P", min(ks)), *((name, max(ks)) for name in own)]
 
 
 def metrics_and_pairs(
-    given: Given, ks: Sequence[int], metrics: Sequence[str] = (), **drawn
+    given: Given, ks: Sequence[int], metrics: Sequence[str] = (), extra=None, own_metrics=(), **drawn
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Metrics of each model (:func:`xcrepro.evaluate`) with its ``seeds``, and all pairs (:func:`xcrepro.compare`) in what they
     are :func:`compared` in, from the same replicates of the test points; ``drawn``: samples, seed and confidence.
 
     A model with a seed that predicts nothing is in no pair: it would lose beyond doubt, whatever it is worth."""
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
-    about["hierarchy"] = given.hierarchy
-    wanted, tops = compared(given, ks, metrics), {model: list(runs.values()) for model, runs in given.runs.items()}
+    about |= {"hierarchy": given.hierarchy, "extra": extra}
+    wanted, tops = (
+        compared(given, ks, metrics, own_metrics),
+        {model: list(runs.values()) for model, runs in given.runs.items()},
+    )
     names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
     if given.truth.n_rows < LEAST_ROWS:
         table = _measured(given, tops, sorted(ks), [*names], drawn, **about)
@@ -134,8 +143,9 @@ def _measured(given: Given, tops, ks, metrics, drawn: Mapping[str, float], **abo
 
 def _possible(table: pd.DataFrame) -> pd.DataFrame:
     """Intervals' ends within what the metric can be: one from a standard error may reach beyond."""
-    most = [1.0 if metric_named(name).unit == "fraction" else np.inf for name in table["metric"]]
-    return table.assign(low=table["low"].clip(0.0, most), high=table["high"].clip(0.0, most))
+    units = table["metric"].map(lambda name: metric_of(name).unit)
+    ends = np.where(units == "", -np.inf, 0.0), np.where(units == "fraction", 1.0, np.inf)
+    return table.assign(low=table["low"].clip(*ends), high=table["high"].clip(*ends))
 
 
 def couples_of(given: Given, best: str) -> list[tuple[str, str]]:
@@ -427,7 +437,7 @@ def ranks(tables: dict[str, pd.DataFrame], metric: str, k: int) -> pd.DataFrame:
     values = {name: table[(table["metric"] == metric) & (table["k"] == k)] for name, table in tables.items()}
     values = {name: part.set_index("model")["value"] for name, part in values.items() if len(part)}
     wide = pd.DataFrame(values).dropna()
-    placed = wide.rank(ascending=METRICS[metric].better == "lower", method="average")
+    placed = wide.rank(ascending=metric_of(metric).better == "lower", method="average")
     placed["mean rank"] = placed.mean(axis=1)
     return placed.sort_values("mean rank", kind="stable").rename_axis("model").reset_index()
 

@@ -85,9 +85,9 @@ def _by(m: Measured, metric: str, k: int) -> str:
     near = others.loc[others["value"].abs().idxmin()]
     sign = -1 if near["value"] < 0 else 1
     low, high = (number(end, metric) for end in sorted((sign * near["low"], sign * near["high"])))
-    values, unit = m.rows(metric, k)["value"], sentences.unit(metric)
-    one, other = (f"{number(values[model], metric)} {unit}" for model in (best, near["other"]))
-    apart = f"{number(abs(near['value']), metric)} {unit.replace('%', 'points')}"
+    values = m.rows(metric, k)["value"]
+    one, other = (sentences.amount(values[model], metric) for model in (best, near["other"]))
+    apart = sentences.distance(near["value"], metric)
     sure = f"{100 * m.asked.confidence:g} % interval {low} to {high}"
     return f" ({metric}@{k} {one} against {other} of {near['other']}: {apart}, {sure})"
 

@@ -136,7 +136,8 @@ def of_metrics(
             cells[model, metric, k] = Cell(
                 text, ends, None if np.isnan(row["value"]) else float(row["value"]), bold, mark
             )
-    names = [f"{metric}@{k}" + f", {sentences.unit(metric)}" * (sentences.unit(metric) != "%") for metric, k in wanted]
+    units = [sentences.unit(metric) or "own unit" for metric, _ in wanted]
+    names = [f"{metric}@{k}" + f", {unit}" * (unit != "%") for (metric, k), unit in zip(wanted, units, strict=True)]
     if name == SCOREBOARD or len(models) > SIDE_BY_SIDE:
         rows = [[Cell(model), *(cells[model, metric, k] for metric, k in wanted)] for model in models]
         return Grid(name, caption, ["model", *names], rows)

@@ -19,12 +19,13 @@ class Measured:
     def __init__(self, asked: Asked) -> None:
         self.asked, self.given = asked, asked.given
         self.ks, self.k = list(asked.ks), max(asked.ks)
-        self.wanted = compute.compared(self.given, self.ks, asked.metrics)
+        self.wanted = compute.compared(self.given, self.ks, asked.metrics, asked.own)
         samples = asked.samples or (1000 if self.given.truth.n_rows <= compute.LARGE else 200)
         self.drawn = {"samples": samples, "seed": asked.seed, "confidence": asked.confidence}
         self.few = self.drawn | {"samples": min(samples, 300)}  # more would take longest of all and tell no more
         self.look = looks.distinct(self.given.models)
-        self.values, self.pairs = compute.metrics_and_pairs(self.given, self.ks, asked.metrics, **self.drawn)
+        about = self.given, self.ks, asked.metrics, asked.extra, asked.own
+        self.values, self.pairs = compute.metrics_and_pairs(*about, **self.drawn)
         self.alive = compute.alive_of(self.given)
         self.percent = [one for one in self.wanted if sentences.unit(one[0]) == "%"]
 

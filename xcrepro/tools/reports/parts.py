@@ -48,14 +48,17 @@ def _part(make):
 
 def _of_metrics(m: Measured, name: str, called: str = "", draw: bool = False, more: Sequence[str] = ()) -> Found:
     """The metrics of a section, and who leads those that models are compared in."""
-    names = (*compute.OWN[name], *(compute.HIERARCHICAL if name == "ranking" else ()))
+    names = tuple(m.asked.own) if name == "own" else compute.OWN[name]
+    names += compute.HIERARCHICAL if name == "ranking" else ()
     own, there = m.values["metric"].isin(names), {*m.values["metric"]}
     own |= m.values["metric"].str.startswith("macro-F1 (") & (name == "labelwise")
     compared = [one for one in m.wanted if one[0] in names]
     ks = m.ks if len(m.given.models) <= grid.SIDE_BY_SIDE else [m.k]
     shown = [(metric, k) for metric in names if metric in there for k in ks]
-    board = grid.of_metrics(called or name, "Values and intervals, percent", m.values, m.pairs, shown)
-    heading = sentences.lead(m.values, m.pairs, *(compared or [(compute.OWN[name][0], m.k)])[0])
+    board = grid.of_metrics(
+        called or name, f"Values and intervals{', percent' * (name != 'own')}", m.values, m.pairs, shown
+    )
+    heading = sentences.lead(m.values, m.pairs, *(compared or [(names[0], m.k)])[0])
     said = [sentences.leader(m.values, m.pairs, *one) for one in compared]
     figure = (lambda: figures.standing(m)) if draw and m.percent else None
     return Found(heading, m.values[own].reset_index(drop=True), [board], figure, [*said, *more])
@@ -75,6 +78,11 @@ def labelwise(m: Measured) -> Found:
 @_part
 def coverage(m: Measured) -> Found:
     return _of_metrics(m, "coverage")
+
+
+@_part
+def own(m: Measured) -> Found | None:
+    return _of_metrics(m, "own") if m.asked.own else None
 
 
 @_part

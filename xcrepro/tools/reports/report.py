@@ -222,6 +222,9 @@ def report(
             What the models are compared in, as :func:`xcrepro.compare` takes it. All comparisons are corrected together; the
             first metric ranks the models. By default P at the first k, at the last nDCG, PSP and macro-F1, and ECE if all have
             probabilities.
+        extra : mapping of str to callable
+            Metrics of your own, as :func:`xcrepro.evaluate` takes them: functions of truth and TopK. They have a section, and
+            the models are compared in them, too. The higher value is taken as the better one, so return the negative of a loss.
         per_point : sequence of str
             Metrics that are means over points, such as ``"nDCG"``: ``csv/points.csv`` gets their values at the last k.
         samples : int, optional
@@ -344,6 +347,7 @@ def make(asked: Asked) -> Report:
     files |= {f"latex/{one.name}.tex": one.latex(given.origin).encode() for one in boards}
     found = {one for table in (m.values, m.pairs) for one in table["metric"]}
     used = [METRICS[name] for name in (*METRICS, *sorted(filter(family, found))) if name in found]
+    used += asked.own.values()
     versions = {"xcrepro": __version__, "Python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in LIBRARIES if importlib.util.find_spec(name)}
     doubts = [*asked.warnings, *(attempt("Do truth and predictions fit?", lambda: m.doubts) or []), *missing]

@@ -9,7 +9,6 @@ import pandas as pd
 
 from xcrepro.core.metrics.calibration import is_order
 from xcrepro.core.metrics.ranking import precision_ceiling
-from xcrepro.core.metrics.registry import metric_named
 from xcrepro.tools import diagnose
 from xcrepro.tools.reports import compute
 from xcrepro.tools.reports.compute import LEVEL
@@ -28,8 +27,18 @@ def chance(p: float) -> str:
 
 def unit(metric: str) -> str:
     """``"%"`` for fractions, else the metric's unit."""
-    found = metric_named(metric).unit
+    found = compute.metric_of(metric).unit
     return "%" if found == "fraction" else found
+
+
+def amount(value: float, metric: str) -> str:
+    """A value with its unit."""
+    return f"{number(value, metric)} {unit(metric)}".rstrip()
+
+
+def distance(value: float, metric: str) -> str:
+    """How far two values are apart: ``1.2 points``."""
+    return amount(abs(value), metric).replace("%", "points")
 
 
 def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> str:
@@ -47,7 +56,7 @@ def number(value: float, metric: str, decimals: int = 1, sign: bool = False) -> 
 
 def is_lower(metric: str) -> bool:
     """Whether a lower value is better."""
-    return metric_named(metric).better == "lower"
+    return compute.metric_of(metric).better == "lower"
 
 
 def best_of(metrics: pd.DataFrame, metric: str, k: int) -> str:
@@ -98,8 +107,7 @@ def leader(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> s
     nearest = nearest.sort_values(["unknown", "p", "size"], ascending=[False, False, True]).iloc[0]
     sign, where = (-1, "below") if is_lower(metric) else (1, "above")
     low, high = sorted((sign * nearest["low"], sign * nearest["high"]))
-    apart, *ends = (number(value, metric) for value in (sign * nearest["value"], low, high))
-    away = f"{apart} {unit(metric).replace('%', 'points')} [{ends[0]}, {ends[1]}]"
+    away = f"{distance(nearest['value'], metric)} [{number(low, metric)}, {number(high, metric)}]"
     # The reader is told of which errors this is.
     said = chance(nearest["p"]) + ", over test points"
     if "stderr runs" in pairs:
@@ -118,7 +126,7 @@ def lead(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str
     if not best:
         return f"{what} is not known"
     row = metrics[(metrics["model"] == best) & (metrics["metric"] == metric) & (metrics["k"] == k)].iloc[0]
-    value = f"{number(row['value'], metric)} {unit(metric)}"
+    value = amount(row["value"], metric)
     if metrics["model"].nunique() == 1:
         return f"{what} is {value}"
     others, near = against(pairs, best, metric, k), not_clearly_worse(metrics, pairs, metric, k)
@@ -126,13 +134,12 @@ def lead(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str
         return f"{best} has the best {what}, {value}"
     if len(near) > 1:
         return f"No clear leader in {what}: {listed(sorted(near), 3)} may be the best"
-    apart = number(others["value"].abs().min(), metric)
-    return f"{best} leads {what} by {apart} {unit(metric).replace('%', 'points')}"
+    return f"{best} leads {what} by {distance(others['value'].abs().min(), metric)}"
 
 
 def with_interval(row: pd.Series, metric: str) -> str:
     """``61.2 % [60.1, 62.3]``; an interval that begins at 0 says only what the value is at most."""
-    text = f"{number(row['value'], metric)} {unit(metric)}"
+    text = amount(row["value"], metric)
     return text if np.isnan(row["low"]) else f"{text} [{ends(row['low'], row['high'], metric)}]"
 
 
@@ -141,7 +148,7 @@ def ends(low: float, high: float, metric: str, between: str = ", ") -> str:
     if float(number(low, metric)) == 0 <= low:
         decimals = next((digits for digits in (1, 2, 3) if float(number(high, metric, digits))), 1)
         return f"at most {number(high, metric, decimals)}"
-    return f"{number(low, metric)}{between}{number(high, metric)}"
+    return f"{number(low, metric)}{' to ' if low < 0 and between == '–' else between}{number(high, metric)}"
 
 
 def seeds(metrics: pd.DataFrame, k: int) -> str:
