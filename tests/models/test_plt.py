@@ -38,7 +38,7 @@ def unit(X) -> np.ndarray:
 
 def slow_proba(model: PLT, X, trees=None) -> np.ndarray:
     """Every label's mean probability over trees, node by node from the stored weights; shares nothing with the search."""
-    forest, x = model._forest, unit(X)
+    forest, x, features = model._forest, unit(X), model._state()["features"]
     trees = range(model.trees) if trees is None else trees
     path = {v: np.ones(len(x)) for v in trees}
     total = np.zeros((len(x), model.n_labels_))
@@ -47,7 +47,7 @@ def slow_proba(model: PLT, X, trees=None) -> np.ndarray:
             continue
         w = np.zeros((x.shape[1], forest.child_start[c + 1] - forest.child_start[c]))
         lo, hi = forest.feature_start[c], forest.feature_start[c + 1]
-        feature = np.repeat(forest.features[lo:hi], np.diff(forest.weight_start[lo : hi + 1]))
+        feature = np.repeat(features[lo:hi], np.diff(forest.weight_start[lo : hi + 1]))
         entries = slice(forest.weight_start[lo], forest.weight_start[hi])
         np.add.at(w, (feature, forest.child[entries]), forest.weight[entries])
         for place, v in enumerate(range(forest.child_start[c], forest.child_start[c + 1])):
@@ -183,7 +183,7 @@ def weights_of(model, place):
     forest = model._forest
     assert forest.owner.size == 1
     found = np.zeros(model.n_features_ + 1)
-    for i, feature in enumerate(forest.features):
+    for i, feature in enumerate(model._state()["features"]):
         entries = slice(forest.weight_start[i], forest.weight_start[i + 1])
         found[feature] = forest.weight[entries][forest.child[entries] == place].sum()
     found[-1] = forest.bias[1 + place]

@@ -299,7 +299,7 @@ class PLT(Resumable):
 
                 kept.write(f"tree-{tree}", grown)
         forest = _assemble([plans[tree] for tree in range(self.trees)], weights, labels, truth.n_labels)
-        self._restore({**forest, "squared_hinge": np.array(self.loss == "squared_hinge")})
+        self._restore(forest | {"squared_hinge": np.array(self.loss == "squared_hinge")}, rows.n_features)
 
     def _check_parameters(self) -> None:
         for name, least in (("trees", 1), ("max_leaf", 1), ("arity", 2), ("max_iter", 1), ("seed", 0)):
@@ -402,11 +402,27 @@ class PLT(Resumable):
         )
 
     def _state(self) -> dict[str, np.ndarray]:
-        others = {"n_points": self._n_points, "squared_hinge": np.array(self._squared_hinge)}
-        return {**self._forest._asdict(), **others}
+        forest = self._forest._asdict()
+        starts, _, place = (forest.pop(name) for name in ("starts", "meeting", "place"))
+        features = np.empty(place.size, np.int32)
+        features[place] = np.repeat(np.arange(self.n_features_, dtype=np.int32), np.diff(starts))
+        forest |= {"features": features, "weight_start": forest["weight_start"].astype(np.int64)}
+        return {**forest, "n_points": self._n_points, "squared_hinge": np.array(self._squared_hinge)}
 
-    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self._forest = plt_search.Forest(*(np.ascontiguousarray(arrays[name]) for name in plt_search.Forest._fields))
+    def _restore(self, arrays: dict[str, np.ndarray], n_features: int | None = None) -> None:
+        """``arrays`` have each chunk's features, and are emptied, so that little is in memory twice."""
+        n_features = self.n_features_ if n_features is None else n_features
+        features, feature_start = arrays.pop("features"), arrays["feature_start"]
+        sound = _runs(feature_start, arrays["owner"].size, 0, features.size) and _inside(features, 0, n_features)
+        _refuse({"features": sound})
+        small = np.int32 if max(features.size, arrays["weight"].size) < 2**31 else np.int64
+        arrays["weight_start"] = arrays["weight_start"].astype(small)
+        found = np.zeros(n_features + 2, np.int64), np.empty(features.size, np.int32), np.empty(features.size, small)
+        plt_search.by_feature(feature_start, features, *found)
+        arrays |= {"starts": found[0][:-1], "meeting": found[1], "place": found[2]}
+        self._forest = plt_search.Forest(
+            *(np.ascontiguousarray(arrays.pop(name)) for name in plt_search.Forest._fields)
+        )
         self._n_points, self._squared_hinge = arrays["n_points"], bool(arrays["squared_hinge"])
 
     def _check_read(self) -> None:
@@ -425,8 +441,7 @@ class PLT(Resumable):
             "points": self._n_points.size == chunks,
             "chunks": _runs(f.child_start, chunks, n_trees, nodes),
             "parents": bool((f.owner >= 0).all() and (f.owner < f.child_start[:-1]).all()),
-            "features": _runs(f.feature_start, chunks, 0, f.features.size) and _inside(f.features, 0, self.n_features_),
-            "weights": _runs(f.weight_start, f.features.size, 0, f.weight.size) and f.child.size == f.weight.size,
+            "weights": _runs(f.weight_start, f.place.size, 0, f.weight.size) and f.child.size == f.weight.size,
             "labels": _inside(f.label, -1, self.n_labels_) and _inside(f.leaf, -1, nodes),
         }
         # Each looks at what those before it have found sound.
@@ -615,7 +630,7 @@ def _assemble(plans: list[_Plan], weights: _Weights, labels: np.ndarray, n_label
         label[first:last][is_leaf] = found
         leaf[tree, found] = first + np.flatnonzero(is_leaf)
     weights.arrays["weight_start"].add(np.array([weights.arrays["weight"].size]))
-    learned = {name: array.whole() for name, array in weights.arrays.items()}
+    learned = {name: weights.arrays.pop(name).whole() for name in [*weights.arrays]}
     return {
         "chunk": chunk,
         "label": label,

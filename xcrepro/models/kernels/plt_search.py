@@ -25,11 +25,28 @@ KEEP, PROBABILITY, GAIN = 0, 1, 2
 
 # chunk, label: (nodes,) an inner node's chunk and a leaf's label, else -1. above: (nodes,) the chunk a node is in, -1 for
 # roots. owner, child_start: (chunks,), (chunks + 1,) a chunk's parent node and its nodes. leaf: (T, L) a label's node, or -1.
-# features[feature_start[c]:feature_start[c + 1]]: chunk c's features, rising; the weights of the i-th of all features are at
+# The weights are kept by chunk, each chunk's by feature, rising: those of the i-th feature of all chunks are at
 # weight_start[i]:weight_start[i + 1] of child (its place in the chunk) and weight. bias: (nodes,).
+# Feature f is met in the chunks meeting[starts[f]:starts[f + 1]], rising, and is there the i-th of place.
 Forest = namedtuple(
-    "Forest", "chunk label above owner child_start leaf feature_start features weight_start child weight bias"
+    "Forest",
+    "chunk label above owner child_start leaf feature_start weight_start child weight bias starts meeting place",
 )
+
+
+@kernel
+def by_feature(feature_start, features, starts, meeting, place):
+    """Fill Forest's starts (which comes as zeros, and is one longer), meeting and place: a row's few features say at once which
+    chunks know them, where looking for each of them in each chunk takes many times as long as what is found."""
+    for i in range(features.size):
+        starts[features[i] + 2] += 1
+    for f in range(2, starts.size):
+        starts[f] += starts[f - 1]
+    for c in range(feature_start.size - 1):
+        for i in range(feature_start[c], feature_start[c + 1]):
+            f = features[i] + 1
+            meeting[starts[f]], place[starts[f]] = c, i
+            starts[f] += 1
 
 
 @kernel
@@ -45,51 +62,54 @@ def best_below(forest, weights, best):
 
 
 @kernel
-def _open(forest, c, index, value, lo, hi, hinge, probability):
-    """Path probabilities of chunk c's nodes for the point index[lo:hi], value[lo:hi], features rising."""
-    first, last = forest.child_start[c], forest.child_start[c + 1]
-    sums = probability[first:last]
-    for i in range(sums.size):
-        sums[i] = forest.bias[first + i]
-    at, stop = forest.feature_start[c], forest.feature_start[c + 1]
-    features = forest.features
-    for j in range(lo, hi):
-        f = index[j]
-        # Steps that double, then halve: both lists rise, so the search starts where the last one ended.
-        step = 1
-        below = at
-        while at < stop and features[at] < f:
-            below = at + 1
-            at += step
-            step *= 2
-        above = min(at, stop)
-        while below < above:
-            middle = (below + above) // 2
-            if features[middle] < f:
-                below = middle + 1
-            else:
-                above = middle
-        at = below
-        if at == stop:
-            break
-        if features[at] == f:
-            x = np.float64(value[j])
-            weight = forest.weight[forest.weight_start[at] : forest.weight_start[at + 1]]
-            if weight.size == sums.size:
-                for i in range(sums.size):
-                    sums[i] += x * weight[i]
-            else:
-                child = forest.child[forest.weight_start[at] : forest.weight_start[at + 1]]
-                for i in range(weight.size):
-                    sums[child[i]] += x * weight[i]
-            at += 1
-    p = probability[forest.owner[c]]
+def _meet(forest, index, value, lo, hi, first, after, place, x):
+    """first[c]: chunk c's first meeting with the point index[lo:hi], value[lo:hi], -1 if none; after: the next one's number."""
+    first[:] = -1
+    n = 0
+    for j in range(hi - 1, lo - 1, -1):  # the last feature first, so that each list rises
+        for i in range(forest.starts[index[j]], forest.starts[index[j] + 1]):
+            c = forest.meeting[i]
+            after[n], first[c] = first[c], n
+            place[n], x[n] = forest.place[i], value[j]
+            n += 1
+
+
+@kernel
+def _add(forest, i, x, sums):
+    """The weights of one meeting, times the point's value."""
+    weight = forest.weight[forest.weight_start[i] : forest.weight_start[i + 1]]
+    if weight.size == sums.size:
+        for u in range(sums.size):
+            sums[u] += x * weight[u]
+    else:
+        child = forest.child[forest.weight_start[i] : forest.weight_start[i + 1]]
+        for u in range(weight.size):
+            sums[child[u]] += x * weight[u]
+
+
+@kernel
+def _to_probabilities(p, hinge, sums):
+    """Path probabilities from sums, p their parent's."""
     for i in range(sums.size):
         if hinge:
             short = max(0.0, 1.0 - sums[i])
             sums[i] = p * exp(-short * short)
         else:
             sums[i] = p * sigmoid(sums[i])
+
+
+@kernel
+def _open(forest, c, first, after, place, x, hinge, probability):
+    """Path probabilities of chunk c's nodes for the point that ``_meet`` has led there, features rising."""
+    lo, hi = forest.child_start[c], forest.child_start[c + 1]
+    sums = probability[lo:hi]
+    for i in range(sums.size):
+        sums[i] = forest.bias[lo + i]
+    n = first[c]
+    while n >= 0:
+        _add(forest, place[n], np.float64(x[n]), sums)
+        n = after[n]
+    _to_probabilities(probability[forest.owner[c]], hinge, sums)
 
 
 @kernel
@@ -154,11 +174,24 @@ def _offer(scores, labels, etas, n, score, label, eta):
 
 @kernel
 def open_all(forest, indptr, index, value, hinge, lo, hi, probability):
-    """probability[row - lo]: of all nodes for rows [lo, hi), roots 1. A chunk's weights serve one row after the other."""
-    probability[:] = 1.0
-    for c in range(forest.owner.size):
-        for row in range(lo, hi):
-            _open(forest, c, index, value, indptr[row], indptr[row + 1], hinge, probability[row - lo])
+    """probability[row - lo]: of all nodes for rows [lo, hi), roots 1."""
+    for row in range(lo, hi):
+        found = probability[row - lo]
+        for v in range(found.size):
+            found[v] = forest.bias[v]
+        for j in range(indptr[row], indptr[row + 1]):
+            for i in range(forest.starts[index[j]], forest.starts[index[j] + 1]):
+                c = forest.meeting[i]
+                _add(
+                    forest,
+                    forest.place[i],
+                    np.float64(value[j]),
+                    found[forest.child_start[c] : forest.child_start[c + 1]],
+                )
+        for v in range(forest.child_start[0]):
+            found[v] = 1.0
+        for c in range(forest.owner.size):
+            _to_probabilities(found[forest.owner[c]], hinge, found[forest.child_start[c] : forest.child_start[c + 1]])
 
 
 @kernel
@@ -182,13 +215,23 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
     size = np.empty(n_trees, np.int64)
     path = np.empty(forest.owner.size, np.int64)
     top_score, top_label, top_eta = np.empty(k), np.empty(k, np.int32), np.empty(k, np.float32)
+    room = 0
+    if known.shape[0] == 0:
+        for row in range(lo, hi):
+            n = 0
+            for j in range(indptr[row], indptr[row + 1]):
+                n += forest.starts[index[j] + 1] - forest.starts[index[j]]
+            room = max(room, n)
+    first, after = np.empty(forest.owner.size, np.int32), np.empty(room, np.int32)
+    place, x = np.empty(room, forest.place.dtype), np.empty(room, value.dtype)
     for row in range(lo, hi):
-        start, stop = indptr[row], indptr[row + 1]
         found = 0
         tiny = 0.0
         if known.shape[0] > 0:
             probability = known[row - lo]
             opened[:] = row
+        else:
+            _meet(forest, index, value, indptr[row], indptr[row + 1], first, after, place, x)
         for t in range(n_trees):
             keys[t, 0], nodes[t, 0], size[t] = best[roots[t]] + beta, roots[t], 1
             tiny = max(tiny, _TINY * keys[t, 0])
@@ -215,7 +258,7 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
             c = np.int64(forest.chunk[v])
             if c >= 0:
                 if opened[c] != row:
-                    _open(forest, c, index, value, start, stop, hinge, probability)
+                    _open(forest, c, first, after, place, x, hinge, probability)
                     opened[c] = row
                 for u in range(forest.child_start[c], forest.child_start[c + 1]):
                     label = forest.label[u]
@@ -261,7 +304,7 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
                     if found == k and _SLACK * reach / n_trees + tiny < top_score[0]:
                         hopeless = True
                         break
-                    _open(forest, c, index, value, start, stop, hinge, probability)
+                    _open(forest, c, first, after, place, x, hinge, probability)
                     opened[c] = row
                 if hopeless:
                     break
@@ -273,13 +316,13 @@ def search(forest, roots, indptr, index, value, weights, best, beta, update, hin
                 total += probability[forest.leaf[s, label]]
             eta = np.float32(total / n_trees)
             found = _offer(top_score, top_label, top_eta, np.int64(found), weight * np.float64(eta), label, eta)
-        for place in range(found - 1, -1, -1):
-            ids[row, place], scores[row, place], etas[row, place] = top_label[0], top_score[0], top_eta[0]
-            _sink(top_score, top_label, top_eta, place, top_score[place], top_label[place], top_eta[place])
+        for at in range(found - 1, -1, -1):
+            ids[row, at], scores[row, at], etas[row, at] = top_label[0], top_score[0], top_eta[0]
+            _sink(top_score, top_label, top_eta, at, top_score[at], top_label[at], top_eta[at])
         if update != KEEP:
-            for place in range(found):
-                label = ids[row, place]
-                eta = np.float64(etas[row, place])
+            for at in range(found):
+                label = ids[row, at]
+                eta = np.float64(etas[row, at])
                 if update == GAIN:
                     weights[label] *= max(0.0, 1.0 - (weights[label] + beta) * eta)
                 else:
