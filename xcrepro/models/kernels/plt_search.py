@@ -66,25 +66,25 @@ def _meet(forest, index, value, lo, hi, first, after, place, x):
     """first[c]: chunk c's first meeting with the point index[lo:hi], value[lo:hi], -1 if none; after: the next one's number."""
     first[:] = -1
     n = 0
+    starts, meeting, at = forest.starts, forest.meeting, forest.place
     for j in range(hi - 1, lo - 1, -1):  # the last feature first, so that each list rises
-        for i in range(forest.starts[index[j]], forest.starts[index[j] + 1]):
-            c = forest.meeting[i]
+        for i in range(starts[index[j]], starts[index[j] + 1]):
+            c = meeting[i]
             after[n], first[c] = first[c], n
-            place[n], x[n] = forest.place[i], value[j]
+            place[n], x[n] = at[i], value[j]
             n += 1
 
 
 @kernel
-def _add(forest, i, x, sums):
-    """The weights of one meeting, times the point's value."""
-    weight = forest.weight[forest.weight_start[i] : forest.weight_start[i + 1]]
-    if weight.size == sums.size:
-        for u in range(sums.size):
-            sums[u] += x * weight[u]
+def _add(weight_start, weights, child, i, x, lo, size, out):
+    """The weights of one meeting, times the point's value, to out[lo:lo + size]."""
+    begin, end = weight_start[i], weight_start[i + 1]
+    if end - begin == size:
+        for u in range(size):
+            out[lo + u] += x * weights[begin + u]
     else:
-        child = forest.child[forest.weight_start[i] : forest.weight_start[i + 1]]
-        for u in range(weight.size):
-            sums[child[u]] += x * weight[u]
+        for at in range(begin, end):
+            out[lo + child[at]] += x * weights[at]
 
 
 @kernel
@@ -106,8 +106,9 @@ def _open(forest, c, first, after, place, x, hinge, probability):
     for i in range(sums.size):
         sums[i] = forest.bias[lo + i]
     n = first[c]
+    weight_start, weights, child = forest.weight_start, forest.weight, forest.child
     while n >= 0:
-        _add(forest, place[n], np.float64(x[n]), sums)
+        _add(weight_start, weights, child, place[n], np.float64(x[n]), lo, hi - lo, probability)
         n = after[n]
     _to_probabilities(probability[forest.owner[c]], hinge, sums)
 
@@ -175,19 +176,18 @@ def _offer(scores, labels, etas, n, score, label, eta):
 @kernel
 def open_all(forest, indptr, index, value, hinge, lo, hi, probability):
     """probability[row - lo]: of all nodes for rows [lo, hi), roots 1."""
+    starts, meeting, place, child_start = forest.starts, forest.meeting, forest.place, forest.child_start
+    weight_start, weights, child = forest.weight_start, forest.weight, forest.child
     for row in range(lo, hi):
         found = probability[row - lo]
         for v in range(found.size):
             found[v] = forest.bias[v]
         for j in range(indptr[row], indptr[row + 1]):
-            for i in range(forest.starts[index[j]], forest.starts[index[j] + 1]):
-                c = forest.meeting[i]
-                _add(
-                    forest,
-                    forest.place[i],
-                    np.float64(value[j]),
-                    found[forest.child_start[c] : forest.child_start[c + 1]],
-                )
+            x = np.float64(value[j])
+            for i in range(starts[index[j]], starts[index[j] + 1]):
+                c = meeting[i]
+                first = child_start[c]
+                _add(weight_start, weights, child, place[i], x, first, child_start[c + 1] - first, found)
         for v in range(forest.child_start[0]):
             found[v] = 1.0
         for c in range(forest.owner.size):
