@@ -14,7 +14,7 @@ LONG   ?=
 # A part of it: `make figures ONLY=jain16`, `make figures ONLY=jain16/table3_table4,beyond/audit`.
 ONLY   ?=
 
-.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site bench lock clean holes mutants fuzz processors rehearsal
+.PHONY: help env figures train recorded test test-core test-course test-lab test-scale lint site web bench lock clean holes mutants fuzz processors rehearsal
 help:      ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -79,6 +79,9 @@ lint: $(TESTED)  ## ruff, and mypy on core, models and the public names
 site: $(TESTED)  ## the site in build/site/html, checked; in a browser too where Chromium is installed
 	$(BIN)/python -m docs
 	$(BIN)/python -m docs.browser build/site/html
+
+web: $(TESTED)  ## adds the page that makes reports in a browser's tab (needs pip's and npm's registries)
+	$(BIN)/python -m docs.web
 
 bench: $(TESTED)  ## our kernels beside the peers', as ratios
 	$(PIP) -e '.[test,bench,scale]'

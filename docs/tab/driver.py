@@ -1,6 +1,7 @@
 """What a browser's tab runs: one command of xcrepro on the files in /in, its report into /out."""
 
 import json
+import logging
 import os
 import shutil
 import sys
@@ -18,6 +19,9 @@ def unpacked():
     sys.path.insert(0, "/tmp/kit")
 
 
+logging.getLogger("matplotlib").setLevel(
+    logging.ERROR
+)  # it asks whether a folder can be written, which nothing here answers
 unpacked()
 with open("/words.json") as file:
     words = json.load(file)
@@ -32,7 +36,10 @@ except MemoryError:
     print("The tab has too little memory for these files. Fewer points or models may fit.")
     code = 1
 if code == 0:
-    shutil.make_archive("/tmp/packed", "zip", "/tmp/report")
-    os.replace("/tmp/packed.zip", "/out/report.zip")
+    with zipfile.ZipFile("/out/report.zip", "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed:
+        for folder, _, names in os.walk("/tmp/report"):
+            for name in names:
+                path = os.path.join(folder, name)
+                packed.write(path, os.path.relpath(path, "/tmp/report"))
     shutil.copy("/tmp/report/report.html", "/out/report.html")
     shutil.copy("/tmp/report/report.json", "/out/report.json")

@@ -64,7 +64,7 @@ onmessage = async ({ data: { files, words } }) => {
     for (const { path, bytes } of files) placed(root, `in/${path}`, bytes);
     const line = (text) => say("line", { text });
     const fds = [new OpenFile(new File([])), ConsoleStdout.lineBuffered(line), ConsoleStdout.lineBuffered(line), new PreopenDirectory("/", root)];
-    const wasi = new WASI(["python", "-c", new TextDecoder().decode(parts.driver)], ["HOME=/tmp", "TMPDIR=/tmp", "MPLCONFIGDIR=/tmp", "PYTHONTZPATH=", "NO_COLOR=1"], fds, { debug: false });
+    const wasi = new WASI(["python", "-c", new TextDecoder().decode(parts.driver)], ["HOME=/tmp", "TMPDIR=/tmp", "PYTHONTZPATH=", "NO_COLOR=1"], fds, { debug: false });
     const imports = { wasi_snapshot_preview1: wasi.wasiImport, host: { call: () => 0 } };
     for (const { module, name, kind } of WebAssembly.Module.imports(parts.compiled))
       if (kind === "function") (imports[module] ||= {})[name] ||= () => 52; // "not supported", of what no job here calls

@@ -204,3 +204,22 @@ def test_the_ceiling_is_that_of_the_best_choice(seed, places):
         assert xc.metrics.precision_ceiling(Y, top, k)[0] == pytest.approx(np.mean([sum(row) / k for row in best]))
     parts = [(Y[:1], top.rows(slice(0, 1))), (Y[1:], top.rows(slice(1, 4)))]
     assert xc.metrics.precision_ceiling(parts, ks=2) == xc.metrics.precision_ceiling(Y, top, 2)
+
+
+@pytest.mark.parametrize("scored", [False, True])
+@pytest.mark.parametrize("rows", [[["Law", "Glass"], [], ["x"]], [[], ["Law"]], [["Glass"]]])
+def test_a_bare_list_a_line_is_a_row(tmp_path, rows, scored):
+    pairs = [[[name, 0.9 - place / 10] for place, name in enumerate(row)] for row in rows]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in (pairs if scored else rows)))
+    if scored and len(rows) == 1:  # one list of lists is a file of its own kind
+        pytest.skip("read as lists")
+    top = xc.formats.read_predictions(tmp_path / "p.jsonl", label_names=[*NAMES, "x"])
+    assert [[label for label in row if label >= 0] for row in top.ids.tolist()] == [
+        [[*NAMES, "x"].index(name) for name in row] for row in rows
+    ]
+    if not scored:
+        truth = xc.formats.read_truth(tmp_path / "p.jsonl", label_names=[*NAMES, "x"])
+        assert np.diff(truth.indptr).tolist() == [len(row) for row in rows]
+    (tmp_path / "p.jsonl").write_text('["Law"]\nLaw\n["Law"]\n')
+    with damaged(tmp_path / "p.jsonl", 2):
+        xc.formats.read_truth(tmp_path / "p.jsonl", label_names=NAMES)

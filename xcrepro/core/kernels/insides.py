@@ -79,7 +79,7 @@ class OnceItPays(CompiledOnce):
 
     @functools.cached_property
     def interpreted(self) -> Callable:
-        return interpreted.interpreted(self.py_func)
+        return getattr(self, "plain", None) or interpreted.interpreted(self.py_func)
 
 
 class _Missing(Exception):

@@ -165,7 +165,16 @@ def hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, 
     return n
 
 
-@kernel
+def _hits_of_cells(cells, labels, predicted, tp):
+    table = cells.reshape(-1, tp.shape[1], 2)
+    hit = np.flatnonzero((table[:, :, 1] > 0).any(axis=1))
+    labels[: hit.size] = hit
+    predicted[: hit.size] = table[hit].sum(axis=2, dtype=np.int64).cumsum(axis=1)
+    tp[: hit.size] = table[hit, :, 1].cumsum(axis=1, dtype=np.int64)
+    return hit.size
+
+
+@kernel(plain=_hits_of_cells)
 def hits_of_cells(cells, labels, predicted, tp):
     """:func:`hits_of_list` for a table."""
     n_ks = tp.shape[1]
@@ -280,7 +289,11 @@ def frequency_bins(counts, starts, bins, sizes):
     sizes[starts.size] = reach[starts.size]
 
 
-@kernel
+def _add_rows(cell, row, weights, cells):
+    np.add.at(cells, cell, weights[row])
+
+
+@kernel(plain=_add_rows)
 def add_rows(cell, row, weights, cells):
     """``cells[cell[i]] += weights[row[i]]``; quickest where ``cell`` rises."""
     for i in range(cell.size):

@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from xcrepro.core.data.lines import json_lines, json_of, shown
+from xcrepro.core.data.lines import json_lines, json_of, shown, text_lines
 from xcrepro.core.data.sources import open_source
 from xcrepro.core.errors import DataError
 from xcrepro.tools.formats.index import Index
+from xcrepro.tools.formats.lists import list_a_line
 
 KEYS = ("labels", "answer", "answers", "predictions", "prediction", "tags")
 """Keys that hold a row's labels."""
@@ -67,6 +68,11 @@ def _read(path, line: int | None, value: object, index: Index, done: set[str]) -
             done.add("scored")
             return list(value), [_score(path, line, score, done) for score in value.values()]
     if isinstance(value, list):
+        if value and all(isinstance(one, list) and len(one) == 2 for one in value):
+            done.add("scored")
+            return [_label(path, line, one) for one, _ in value], [
+                _score(path, line, score, done) for _, score in value
+            ]
         if not any(isinstance(one, dict) for one in value):
             return [_label(path, line, one) for one in value], None
         pairs = [_pair(path, line, one, done) for one in value]
@@ -150,10 +156,19 @@ def _of_text(path, line: int | None, text: str, index: Index, done: set[str]) ->
 
 
 def records(path: str | os.PathLike) -> Iterator[tuple[int, dict]]:
-    """The objects of a file with their lines: JSON lines, an array of objects, ``{id: answer}``, a batch interface's lines."""
+    """The objects of a file with their lines: JSON lines, an array of objects, ``{id: answer}``, a list a line, a batch
+    interface's lines."""
     from xcrepro.tools.formats import head_of
 
     head = head_of(path).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if list_a_line(head):
+        for line, text in text_lines(path):
+            answer = json_of(text)
+            if text.strip() and not isinstance(answer, list) and text.strip() != "null":
+                raise DataError(path, shown(text), "one JSON list a line", line=line)
+            if text.strip():
+                yield line, {"labels": answer}
+        return
     whole = json_of(head) if head.startswith(b"{") else None
     if head.startswith(b"[") or (isinstance(whole, dict) and whole and not _is_record(whole)):
         with open_source(path) as stream:

@@ -1,4 +1,4 @@
-"""JSON lines, an object a row.
+"""JSON lines, an object a row; or a bare list a row, of labels or of ``[label, score]`` pairs.
 
 ====================================================  ======================================================================
 keys                                                  whose
@@ -30,15 +30,16 @@ from xcrepro.core.predictions import TopK
 from xcrepro.tools.formats import answers
 from xcrepro.tools.formats.entries import Entries, check_finite, is_finite, predicted, relevant, with_ids, writing
 from xcrepro.tools.formats.index import Index
+from xcrepro.tools.formats.lists import list_a_line
 
 _ROW_KEYS = ("row", "uid", "id", "document_id")
 _TRUTH_KEYS = ("labels", "target_ind", "subjects", "topics_labels", "concepts_labels")
 
 
 def sniff(name: str, head: bytes) -> bool:
-    """Whether it begins with an object."""
-    start = b"".join(head.removeprefix(b"\xef\xbb\xbf")[:1000].split())
-    return start.startswith((b"{", b"[{"))
+    """Whether it begins with an object, or is a list a line."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    return b"".join(head[:1000].split()).startswith((b"{", b"[{")) or list_a_line(head)
 
 
 def holds(head: bytes) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from scipy import sparse
 
-from xcrepro.core.data.lines import real, shown, text_lines
+from xcrepro.core.data.lines import json_of, real, shown, text_lines
 from xcrepro.core.data.sources import open_source
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
@@ -66,9 +66,22 @@ def write_predictions_pairs(path: str | os.PathLike, top: TopK, index: Index) ->
 
 
 def sniff_lists(name: str, head: bytes) -> bool:
-    """Whether it begins with a list in a list, or is an empty one."""
+    """Whether it begins with a list in a list, or is an empty one, and is no list a line."""
     start = b"".join(head.split())
-    return start.startswith((b"[[", b"[]"))
+    return start.startswith((b"[[", b"[]")) and not list_a_line(head)
+
+
+def list_a_line(head: bytes) -> bool:
+    """Whether each line is a JSON list of its own: a list of labels first, or several lists."""
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    found = json_of(lines[0]) if lines else None
+    if not isinstance(found, list):
+        return False
+    return (
+        bool(found and all(type(one) in (str, int) for one in found))
+        or lines[1:2] != []
+        and lines[1].lstrip()[:1] in b"[n"
+    )
 
 
 def holds_lists(head: bytes) -> tuple[str, ...]:

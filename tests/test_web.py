@@ -1,0 +1,89 @@
+"""The page that makes reports in a browser's tab, where `make web` has made it and a Chromium is installed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import xcrepro as xc
+from docs import browser
+
+SECONDS = 300
+
+
+@pytest.fixture
+def page(root):
+    """The page, opened over http from the folder that `make web` wrote."""
+    folder = root / "build/site/html"
+    if not (folder / "run/parts.json").exists() or browser.find() is None:
+        pytest.skip("the page was not tried: `make web` has not run, or there is no Playwright or no Chromium")
+    from playwright.sync_api import sync_playwright
+
+    with browser.served(folder) as home, sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=browser.find(), args=["--no-sandbox"])
+        page = chromium.new_page()
+        page.asked = []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(f"{home}run/index.html")
+        page.home = home
+        yield page
+        chromium.close()
+
+
+def reported(page, *words: str) -> str:
+    """What the page says in the end."""
+    for _ in range(4 * SECONDS):
+        if any(word in (said := page.inner_text("#said")) for word in words):
+            return said
+        page.wait_for_timeout(250)  # scripts of a test's own are forbidden by the page's rule
+    raise TimeoutError(page.inner_text("#said"))
+
+
+def test_files_become_a_report_with_the_right_numbers_and_nothing_is_sent(page, tmp_path):
+    rng = np.random.default_rng(0)
+    scores = rng.random((40, 12)).astype(np.float32)
+    truth = (rng.random((40, 12)) < scores / 2).astype(np.float32)
+    truth[:, 0] = 1
+    names = [f"<b>{label}</b>" for label in range(12)]
+    with (tmp_path / "truth.jsonl").open("w") as file:
+        for row in truth:
+            print(json.dumps([names[label] for label in np.flatnonzero(row)]), file=file)
+    np.save(tmp_path / "model.npy", scores)
+    (tmp_path / "names.txt").write_text("\n".join(names) + "\n")
+    page.set_input_files("#truth", tmp_path / "truth.jsonl")
+    page.set_input_files("#predictions", tmp_path / "model.npy")
+    page.click("summary")
+    page.set_input_files("#labels", tmp_path / "names.txt")
+    page.click("button[type=submit]")
+    assert reported(page, "Done", "This", "no report").startswith("Done"), page.inner_text("#log")
+    value = xc.metrics.precision(truth, xc.TopK.from_scores(scores, 5), 1)[0]
+    assert f"{100 * value:.1f}" in page.frames[-1].inner_text("table")
+    assert page.frames[-1].query_selector("td b") is None  # a name is text
+    assert {url for url in page.asked if not url.startswith((page.home, "blob:", "data:"))} == set()
+    page.context.set_offline(True)
+    page.click("button[type=submit]")
+    assert reported(page, "Done", "This did", "no report").startswith("Done")  # what has loaded is enough
+
+
+def test_the_words_of_a_refusal_are_the_commands_own(page, tmp_path):
+    np.save(tmp_path / "model.npy", np.zeros((3, 4), np.float32) + np.arange(4))
+    np.save(tmp_path / "truth.npy", np.eye(4)[:2])
+    page.set_input_files("#truth", tmp_path / "truth.npy")
+    page.set_input_files("#predictions", tmp_path / "model.npy")
+    page.click("button[type=submit]")
+    assert reported(page, "no report", "Done").startswith("There is no report")
+    assert "3 points" in page.inner_text("#log")
+
+
+def test_a_damaged_part_is_not_run(page, root, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(root / "build/site/html/run", folder)
+    (kit,) = folder.glob("xcrepro-*.zip")
+    kit.write_bytes(kit.read_bytes()[:-1] + b"x")
+    with browser.served(tmp_path) as home:
+        page.goto(f"{home}run/index.html")
+        page.click("#example")
+        assert "damaged" in reported(page, "damaged", "Done", "no report")
