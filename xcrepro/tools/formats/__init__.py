@@ -110,7 +110,7 @@ FORMATS = (
            home="lists"),
     Format(
         "jsonl",
-        "an object a row: `labels`, `scores` (or labels alone, best first), or a list a row; `target_ind`; Annif's `subjects`, `results`",
+        "an object a row: `labels`, `scores` (or labels alone, or a bare list); `target_ind`; Annif's `subjects`, `results`",
         "the repository's raw text, Annif",
         (".jsonl",), names=True),
     Format("csv", "columns `row`, `label`, `score`", "pandas, spreadsheets, databases", (".csv", ".tsv"), names=True),

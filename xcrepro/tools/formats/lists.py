@@ -77,11 +77,8 @@ def list_a_line(head: bytes) -> bool:
     found = json_of(lines[0]) if lines else None
     if not isinstance(found, list):
         return False
-    return (
-        bool(found and all(type(one) in (str, int) for one in found))
-        or lines[1:2] != []
-        and lines[1].lstrip()[:1] in b"[n"
-    )
+    plain = found != [] and all(type(one) in (str, int) for one in found)
+    return plain or (len(lines) > 1 and lines[1].lstrip()[:1] in b"[n")
 
 
 def holds_lists(head: bytes) -> tuple[str, ...]:
