@@ -346,10 +346,22 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
         count_min=("count", "min"),
         count_mean=("count", "mean"),
         count_max=("count", "max"),
-        propensity=("propensity", "mean"),
-        stderr=("propensity", "sem"),
+        propensity=("propensity", _mean),
+        stderr=("propensity", _stderr),
     )
     return HierarchyEstimate(labels, bins.rename_axis("bin"), truth.n_rows)
+
+
+def _mean(values) -> float:
+    """Rounded once: pandas' own differs in the last bit from build to build."""
+    return math.fsum(values) / len(values)
+
+
+def _stderr(values) -> float:
+    if len(values) < 2:
+        return math.nan
+    mean = _mean(values)
+    return math.sqrt(math.fsum((values - mean) ** 2) / (len(values) - 1) / len(values))
 
 
 # ---------------------------------------------------------------------- missing labels

@@ -15,7 +15,17 @@ SCORE = 2
 ROWS = 3
 
 
-@kernel
+def _count(keys, weights):
+    bits = keys >> 1
+    starts = np.flatnonzero(np.append(bits.size > 0, bits[1:] != bits[:-1])[: bits.size])
+    n = weights.astype(np.int64) if weights.size else np.ones(keys.size, np.int64)
+    hits = n * (keys & 1).astype(np.int64)
+    if not starts.size:
+        return bits, n, hits, 0
+    return bits[starts], np.add.reduceat(n, starts), np.add.reduceat(hits, starts), starts.size
+
+
+@kernel(plain=_count)
 def count(keys, weights):
     """The run of rising ``keys``; ``weights`` says how often each counts, 1 or more, or is empty: once. Returns the run with
     room behind it, and its length."""

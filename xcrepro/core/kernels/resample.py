@@ -33,7 +33,14 @@ def poisson(seed, rows, bounds, lo, hi, out):
             out[i, s] = weight
 
 
-@kernel
+def _weighted_sums(values, weights, out):
+    out[:] = 0.0
+    for row in range(len(values)):
+        weight = weights[:, row, None]
+        np.add(out, weight * values[row], out=out, where=weight != 0)
+
+
+@kernel(plain=_weighted_sums)
 def weighted_sums(values, weights, out):
     """``out[s, c] = sum over rows of weights[s, row] * values[row, c]``, row after row."""
     out[:] = 0.0
@@ -52,7 +59,39 @@ def _add(sums, weights, value, times):
         sums[s] += weights[s] * value * times
 
 
-@kernel
+def _in_order(weights, rows, *factors):
+    """The sums over rows, one after the other, of their weights times the factors."""
+    total = np.zeros(weights.shape[1])
+    for lo in range(0, rows.size, 256):
+        part = weights[rows[lo : lo + 256]]
+        for factor in factors:
+            part = part * factor[lo : lo + 256, None]
+        total = np.add.accumulate(np.vstack([total, part]))[-1]
+    return total
+
+
+def _pair_sums(bins, scores, hits, losses, capped, bucket, weights, tables, totals):
+    tables[:] = 0.0
+    totals[:] = 0.0
+    row, place = np.nonzero(bins >= 0)
+    b, p, hit, loss, cap = (each[row, place] for each in (bins, scores, hits.astype(np.bool_), losses, capped))
+    gap = np.where(hit, 1.0 - p, p)
+    for at in np.unique(bucket):
+        mine = bucket[place] == at
+        for one in np.unique(b[mine]):
+            these, table = np.flatnonzero(mine & (b == one)), tables[at, :, one]
+            found = these[hit[these]]
+            for column, pairs, power in (
+                (COUNT, these, 0), (SCORE, these, 1), (SQUARE, these, 2), (HITS, found, 0), (SCORE_OF_HITS, found, 1),
+            ):  # fmt: skip
+                table[column] = _in_order(weights, row[pairs], *[p[pairs]] * power)
+        total, whole = totals[at], np.flatnonzero(mine & ~cap)
+        total[SQUARED_ERROR] = _in_order(weights, row[mine], gap[mine], gap[mine])
+        total[CAPPED] = _in_order(weights, row[mine & cap])
+        total[LOG_LOSS] = _in_order(weights, row[whole], loss[whole])
+
+
+@kernel(plain=_pair_sums)
 def pair_sums(bins, scores, hits, losses, capped, bucket, weights, tables, totals):
     """Fill ``tables[bucket, ROWS, bin, s]`` and ``totals[bucket, TOTALS, s]``: each place's pair, its row weighed.
 

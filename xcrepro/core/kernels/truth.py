@@ -1,5 +1,7 @@
 """What every metric asks of a ground-truth CSR: is it canonical, what hits, what could have been hit."""
 
+import numpy as np
+
 from xcrepro.core.kernels import kernel
 
 CLEAN, UNTIDY, NEGATIVE, NAN = 0, 1, 2, 3
@@ -58,7 +60,18 @@ def weight_sums(indptr, indices, weights, lo, hi, sums):
         sums[row] = total
 
 
-@kernel
+def _hits(indptr, indices, ids, lo, hi, out):
+    here, asked = indices[indptr[lo] : indptr[hi]], ids[lo:hi].astype(np.int64)
+    rows = np.arange(hi - lo, dtype=np.int64)
+    n_labels = 1 + max(int(here.max(initial=0)), int(asked.max(initial=0)))
+    known = np.append(np.repeat(rows, np.diff(indptr[lo : hi + 1]).astype(np.intp)) * n_labels + here, -1)
+    wanted = rows[:, None] * n_labels + asked
+    found = known[np.searchsorted(known[:-1], wanted)] == wanted
+    present = np.logical_and.accumulate(asked >= 0, axis=1)
+    out[lo:hi][present] = found[present]
+
+
+@kernel(plain=_hits)
 def hits(indptr, indices, ids, lo, hi, out):
     """``out[row, place]``: 1 where the label at that place is relevant. Absent places (-1) miss."""
     k = ids.shape[1]
