@@ -8,8 +8,9 @@ threading layer to fork or to nest wrongly, and makes the result independent of 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 from xcrepro.core.arguments import whole_number
 
@@ -21,6 +22,23 @@ def count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class _InTurn(Executor):
+    """Does what it is given at once, in the calling thread: where there are no others."""
+
+    def submit(self, work, /, *args, **named):
+        done: Future = Future()
+        try:
+            done.set_result(work(*args, **named))
+        except Exception as error:  # raised where the result is asked for, as from a thread
+            done.set_exception(error)
+        return done
+
+
+def pool(threads: int) -> Executor:
+    """So many threads; none on a machine that has none, such as a browser's."""
+    return _InTurn() if sys.platform in ("emscripten", "wasi") else ThreadPoolExecutor(threads)
 
 
 def over_stretches(n_rows: int, size: int, work: Callable[[int, slice], object]) -> None:
@@ -47,5 +65,5 @@ def over_rows(n_rows: int, work: Callable[[int, int], object], *, min_rows: int 
     # A few blocks a thread, so that one slow block does not leave the other cores idle.
     blocks = min(4 * threads, n_rows // min_rows)
     edges = [n_rows * b // blocks for b in range(blocks + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, edges[:-1], edges[1:]))
+    with pool(threads) as workers:
+        return list(workers.map(work, edges[:-1], edges[1:]))

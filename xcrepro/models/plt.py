@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, overload
@@ -276,7 +275,7 @@ class PLT(Resumable):
         positives = positives[:, labels]
         workers = threads.count()
         weights = _Weights()
-        with ThreadPoolExecutor(workers) as pool:
+        with threads.pool(workers) as pool:
 
             def run(work: Callable, jobs: list) -> Iterator:
                 return map(work, jobs) if workers == 1 else pool.map(work, jobs)

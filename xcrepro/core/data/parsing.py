@@ -13,7 +13,6 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from io import BufferedIOBase
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from xcrepro.core import threads as threading_rules
 from xcrepro.core.data.sources import byte_limit
 from xcrepro.core.errors import DataError
 from xcrepro.core.kernels import parse
@@ -169,7 +169,7 @@ def stream_pieces(
     broken: Exception | None = None
     parsed: dict[int, Piece] = {}
     number = 0
-    with ThreadPoolExecutor(threads) as pool:
+    with threading_rules.pool(threads) as pool:
         waiting = deque(pool.submit(work) for _ in range(threads + 1))
         try:
             while waiting:
@@ -471,7 +471,7 @@ class Joined:
             for piece, start, size in zip(self.pieces, starts, sizes, strict=False):
                 copy(piece, start, size)
         else:
-            with ThreadPoolExecutor(self.threads) as pool:
+            with threading_rules.pool(self.threads) as pool:
                 list(pool.map(copy, self.pieces, starts, sizes))
         return whole
 
