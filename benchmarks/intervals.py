@@ -74,7 +74,9 @@ def population(n_rows: int, n_labels: int, seed: int = 0, topics: int = 40, cand
 # ---------------------------------------------------------------------------------------------- intervals
 
 
-def coverage_of_intervals(n: int, n_labels: int, repetitions: int, fresh: int, samples: int, size: int) -> list[dict]:
+def coverage_of_intervals(
+    n: int, n_labels: int, repetitions: int, fresh: int, n_resamples: int, size: int
+) -> list[dict]:
     """How often the intervals hold the truth, and how wide they are beside the right width, 2 x 1.96 true deviations."""
     Y, tops = population(size, n_labels)
     trained = Y.getnnz(axis=0) * 10_000 // size
@@ -97,7 +99,7 @@ def coverage_of_intervals(n: int, n_labels: int, repetitions: int, fresh: int, s
     mean, deviation = drawn.mean(), drawn.std()
     tables = []
     for repetition in range(repetitions):
-        data, how = draw(), {"samples": samples, "seed": repetition, **weights}
+        data, how = draw(), {"n_resamples": n_resamples, "seed": repetition, **weights}
         found = xc.metrics.paired_bootstrap(*data, KS, metrics=METRICS, **how)
         found += xc.metrics.paired_bootstrap(*data, KS, metrics=BOTH, method="bootstrap", **how)
         tables.append(pd.DataFrame(found).set_index(["method", "metric", "k"]))
@@ -147,14 +149,14 @@ def equal_methods(n: int, shared: str, rng, topics: int = 40, a_topic: int = 10)
     return Y, tops
 
 
-def false_alarms(n: int, repetitions: int, samples: int) -> list[dict]:
+def false_alarms(n: int, repetitions: int, n_resamples: int) -> list[dict]:
     """How often each test rejects equal methods at 1 %, and how often the t-test warns."""
     rows = []
     for shared in _SHARED_BY:
         rng, t_test, alarms, warned = np.random.default_rng(3), 0, {"halves": 0, "bootstrap": 0}, 0
         for repetition in range(repetitions):
             Y, (one, other) = equal_methods(n, shared, rng)
-            how = {"metrics": "macro-F1", "samples": samples, "seed": repetition}
+            how = {"metrics": "macro-F1", "n_resamples": n_resamples, "seed": repetition}
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", xc.metrics.SharedErrorsWarning)
                 t_test += xc.metrics.macro_t_test(Y, one, other, 5, **how)[0].p < LEVEL
@@ -178,7 +180,9 @@ def run(quick: bool = False) -> list[dict]:
     rows = []
     for n, n_labels, repetitions in ((60, 40, 2),) if quick else CASES:
         sizes = (
-            {"fresh": 3, "samples": 20, "size": 500} if quick else {"fresh": 600, "samples": 300, "size": POPULATION}
+            {"fresh": 3, "n_resamples": 20, "size": 500}
+            if quick
+            else {"fresh": 600, "n_resamples": 300, "size": POPULATION}
         )
         rows += coverage_of_intervals(n, n_labels, repetitions, **sizes)
     return rows + false_alarms(*(100, 2, 20) if quick else (1000, 200, 400))

@@ -327,7 +327,7 @@ CASES: dict[str, Callable[[Data], object]] = {
         metrics.evaluate(d.Y, d.tied, (1, 3, 5), d.weights, ties="expected"),
         [metrics.ndcg(d.graded, d.ours, gains=gains) for gains in ("linear", "exponential")],
         metrics.evaluate(
-            d.Y, {"one": d.ours, "two": [d.ours, d.theirs]}, 5, d.weights, d.counts, interval=0.95, samples=40,
+            d.Y, {"one": d.ours, "two": [d.ours, d.theirs]}, 5, d.weights, d.counts, confidence_level=0.95, n_resamples=40,
             metrics=["P", "PSP", "macro-F1", "coverage", "binned macro-F1", "ECE", "smECE"],
         ),
     ],
@@ -349,14 +349,14 @@ CASES: dict[str, Callable[[Data], object]] = {
     "judged.sheet": lambda d: judged.sheet(d.Y, d.ours, judged.sample(d.Y.shape[0], 30)),
     "judged.strata_of": lambda d: judged.strata_of(d.ours, d.counts, 5),
     "metrics.compare": lambda d: metrics.compare(
-        d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], samples=40,
+        d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], n_resamples=40,
         inverse_propensity=d.weights,
     ),
     "metrics.paired_bootstrap": lambda d: metrics.paired_bootstrap(
-        d.Y, d.ours, d.theirs, metrics=["P", "nDCG", "macro-F1", "ECE"], samples=40, correction="holm"
+        d.Y, d.ours, d.theirs, metrics=["P", "nDCG", "macro-F1", "ECE"], n_resamples=40, correction="holm"
     ),
     "metrics.macro_t_test": lambda d: metrics.macro_t_test(
-        d.Y, d.ours, d.theirs, metrics=["macro-F1", "ECE"], samples=40, more_than=1
+        d.Y, d.ours, d.theirs, metrics=["macro-F1", "ECE"], n_resamples=40, more_than=1
     ),
     "metrics.holm": lambda d: metrics.holm(d.x[:20]),
 }  # fmt: skip

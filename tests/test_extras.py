@@ -66,7 +66,7 @@ one, two = xc.TopK.from_scores(scores, 5), xc.TopK.from_scores(scores[:, ::-1] +
 two = xc.TopK(two.ids, np.clip(two.scores, 0, 1), 20)
 weights = xc.propensity.inverse(Y.sum(axis=0), 60, 0.55, 1.5)
 names = ["P", "nDCG", "PSP", "macro-F1", "ECE"]
-tables = [xc.evaluate(Y, one, (1, 3), metrics=names, inverse_propensity=weights, interval=0.95),
+tables = [xc.evaluate(Y, one, (1, 3), metrics=names, inverse_propensity=weights, confidence_level=0.95),
           xc.compare(Y, {"one": one, "two": two}, ks=(1, 3), metrics=["P", "macro-F1", "ECE"])]
 for table in tables:
     print([value.hex() for value in table.select_dtypes("number").to_numpy(np.float64).ravel().tolist()])
@@ -112,7 +112,7 @@ import xcrepro as xc
 ds = xc.load("tib", points=500)
 top = xc.models.PLT(trees=1).fit(ds.train.X, ds.train.Y).predict(ds.test.X, k=5)
 other = xc.models.Popularity().fit(ds.train.X, ds.train.Y).predict(ds.test.X, k=5)
-table = xc.evaluate(ds.test.Y, {"PLT": top, "Popularity": other}, (1, 5), metrics=["P", "PSP", "ECE"], interval=0.95,
+table = xc.evaluate(ds.test.Y, {"PLT": top, "Popularity": other}, (1, 5), metrics=["P", "PSP", "ECE"], confidence_level=0.95,
                     inverse_propensity=xc.propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B))
 compared = xc.compare(ds.test.Y, {"PLT": top, "Popularity": other}, ks=(5,), metrics=["P"])
 calibrated = xc.calibrate.cross_fit_top(ds.test.Y, top, "isotonic")

@@ -489,7 +489,7 @@ def test_the_site_builds_without_a_warning_and_looks_right(root, tmp_path):
     if program := browser.find():
         Y = sparse.random(60, 12, 0.2, "csr", np.float32, np.random.default_rng(0))
         tops = {name: xc.TopK.from_scores(np.random.default_rng(name == "b").random(Y.shape), 5) for name in "ab"}
-        report = xc.report(Y, tops, train_truth=Y, samples=20, price=False)
+        report = xc.report(Y, tops, train_truth=Y, n_resamples=20, price=False)
         (home / "report.html").write_text(report.to_html(), encoding="utf-8")
         with browser.Browser(program) as one:
             assert browser.check(home, one, None if long else [*OPENED]) == []

@@ -146,7 +146,7 @@ def test_tables_whose_names_are_in_another_order_are_refused(scores):
     with refused("top"):
         p1(TRUTH, scores)
     with refused("top"):
-        xc.evaluate(TRUTH, {"one": xc.TopK.from_scores(scores, 2).head(1)}, 1, metrics="P", interval=None)
+        xc.evaluate(TRUTH, {"one": xc.TopK.from_scores(scores, 2).head(1)}, 1, metrics="P", confidence_level=None)
 
 
 def test_some_of_the_rows_keep_their_names():

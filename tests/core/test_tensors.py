@@ -89,7 +89,9 @@ def test_a_truth_may_be_a_tensor_or_lists(form):
     assert np.array_equal(one.scores, other.scores)
     calibrators = [calibrate.fit_top(of, TOP) for of in (truth, Y)]
     assert np.array_equal(*(calibrator.predict(SCORES) for calibrator in calibrators))
-    tables = [metrics.paired_bootstrap(of, TOP, TOP.rows([1, 2, 0]), metrics=["P@1"], samples=20) for of in (truth, Y)]
+    tables = [
+        metrics.paired_bootstrap(of, TOP, TOP.rows([1, 2, 0]), metrics=["P@1"], n_resamples=20) for of in (truth, Y)
+    ]
     assert repr(tables[0]) == repr(tables[1])
 
 

@@ -267,7 +267,7 @@ def prepare_state(folder: Path) -> None:
     """A State with every fold once."""
     top = xc.TopK.from_scores(np.linspace(0, 1, 24).reshape(4, 6), k=3)
     metrics = ["P", "PSP", "macro-F1", "ECE", "ACE", "coverage (reachable)"]
-    state = State([1, 3], metrics, np.arange(1.0, 7.0), samples=4)
+    state = State([1, 3], metrics, np.arange(1.0, 7.0), n_resamples=4)
     state.update(np.eye(4, 6), top, first_row=0).save(folder / "state.npz")
     with np.load(folder / "state.npz") as stored:
         _STATE.append({name: stored[name] for name in stored.files})

@@ -88,7 +88,10 @@ _IN_SHELL = {
     "row_ids": ("--rows", ""),
     "n_labels": ("--n-labels", ""),
     "ks": ("-k", ""),
-    **{name: (f"--{name}", "") for name in ("points", "split", "seed", "samples", "confidence", "metrics", "unknown")},
+    **{
+        name: (f"--{name.replace('_', '-')}", "")
+        for name in ("points", "split", "seed", "n_resamples", "confidence_level", "metrics", "unknown")
+    },
     "one": ("--fractions", "the numbers are fractions, not percent"),
 }
 """Arguments that a command has as an option, and what to do that Python says otherwise."""

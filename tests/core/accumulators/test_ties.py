@@ -122,8 +122,11 @@ Y, TOP = np.eye(4), xc.TopK.from_ids([[0, 1], [1, 2], [2, 3], [3, 0]], n_labels=
         (lambda: xc.evaluate(Y, TOP, 1, ties="best"), "ties must be one of 'lowest-id', 'expected', 'bounds'"),
         (lambda: xc.evaluate(Y, TOP, 1, metrics="MRR", ties="expected"), "got MRR: these do: P, R, nDCG"),
         (lambda: xc.evaluate(Y, TOP, 1, metrics=["P", "macro-F1"], ties="bounds"), "got macro-F1"),
-        (lambda: xc.evaluate(Y, TOP, 1, interval=0.95, ties="bounds"), "must be 'lowest-id' with interval"),
-        (lambda: xc.State(1, "P", samples=10, ties="expected"), "must be 'lowest-id' with samples"),
+        (
+            lambda: xc.evaluate(Y, TOP, 1, confidence_level=0.95, ties="bounds"),
+            "must be 'lowest-id' with confidence_level",
+        ),
+        (lambda: xc.State(1, "P", n_resamples=10, ties="expected"), "must be 'lowest-id' with n_resamples"),
         (lambda: xc.State(1, "P", ties="bounds").merge(xc.State(1, "P")), "ties bounds here and lowest-id there"),
     ],
 )

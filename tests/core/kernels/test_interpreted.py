@@ -212,7 +212,7 @@ def what_decides_calibrates_and_draws(rng: np.random.Generator, folder: Path) ->
     halves = [xc.State((1,), metrics=["ECE", "ACE", "smECE"]).update(Y[i : i + 6], part) for i, part in halves]
     halves[0].merge(halves[1]).compute()
     xc.write_xc(folder / "b.txt", csr_matrix(chance), Y)
-    xc.evaluate(Y, top, (1, 3), metrics=["P", "ECE", "NLL"], interval=0.95)
+    xc.evaluate(Y, top, (1, 3), metrics=["P", "ECE", "NLL"], confidence_level=0.95)
     arithmetic.normals(1, 2, 5)
     random.mixes(np.arange(5, dtype=np.uint64), np.empty(5, np.uint64))
     random.poissons(1, 2, np.array([0.5, 700.0]), np.empty(2, np.int64))
@@ -238,7 +238,7 @@ def test_every_kernel_has_been_compared(tmp_path):
         xc.evaluate(Y, top, (1, 3, 5), **given, hierarchy=above)
         xc.metrics.macro_f1(Y, top)
         xc.metrics.reachable(Y)
-        xc.metrics.paired_bootstrap(Y, top, top, metrics=("P", "macro-F1", "ECE"), samples=20)
+        xc.metrics.paired_bootstrap(Y, top, top, metrics=("P", "macro-F1", "ECE"), n_resamples=20)
         xc.metrics.marginal_ece(csr_matrix(scores), Y)
         xc.metrics.smooth_ece(top.scores, Y.toarray()[np.arange(60)[:, None], top.ids], bandwidth=0.1)
         xc.metrics.cross_fit_sets(Y, top, per="label", folds=2, at_least=0)
@@ -246,7 +246,7 @@ def test_every_kernel_has_been_compared(tmp_path):
         xc.metrics.confused_labels(Y, top)
         xc.metrics.psp(Y, top, 5, inverse_propensity=np.linspace(1, 9, 40))
         xc.evaluate(Y, xc.TopK.from_scores(np.round(scores, 1), 40), (1, 5), metrics=["P", "nDCG"], ties="bounds")
-        xc.State((1, 5), metrics=["P", "nDCG"], samples=3).update(Y, top, first_row=0)
+        xc.State((1, 5), metrics=["P", "nDCG"], n_resamples=3).update(Y, top, first_row=0)
         xc.metrics.aurc(Y, top)
         xc.metrics.best_threshold(Y, top)
         for n_labels, n in ((40, 60), (40_000, 60)):  # a table, and lists

@@ -296,7 +296,7 @@ def test_the_corrected_error_is_near_the_true_one(n, off):
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40), st.sampled_from([0.5, 0.95]))
 def test_corrected_ece_of_anything(pairs, confidence):
     scores, hits = zip(*pairs, strict=True)
-    found = cal.corrected_ece(scores, hits, confidence=confidence)
+    found = cal.corrected_ece(scores, hits, confidence_level=confidence)
     assert found.ece == cal.ece(scores, hits)
     assert 0 <= found.corrected <= found.ece
     assert found.floor >= 0

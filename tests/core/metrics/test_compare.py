@@ -67,8 +67,8 @@ def test_every_metric_and_family_goes_through_every_door(small):
         (["coverage (reachable)"], 1),
     ):
         plain, other = (xc.evaluate(small.Y, top, ks, metrics=asked, **about) for top in (small.good, small.bad))
-        drawn = {"metrics": asked, **about, "samples": 20}
-        found = xc.evaluate(small.Y, small.good, ks, **drawn, interval=0.9)
+        drawn = {"metrics": asked, **about, "n_resamples": 20}
+        found = xc.evaluate(small.Y, small.good, ks, **drawn, confidence_level=0.9)
         assert list(found) == ["metric", "k", "value", "stderr", "low", "high"]
         assert_frame_equal(found[["metric", "k", "value"]], plain, check_exact=True)
         assert found.notna().all().all()
@@ -76,11 +76,11 @@ def test_every_metric_and_family_goes_through_every_door(small):
         assert (found["low"] <= found["high"]).all()
         still = set(found["metric"][found["stderr"] == 0])
         assert still <= {"pairs", "macro-F1 (0)", "F (printed)", "ECE under", "ECE max"}, still
-        runs = xc.evaluate(small.Y, {"both": [small.good, small.bad]}, ks, **drawn, interval=0.9)
+        runs = xc.evaluate(small.Y, {"both": [small.good, small.bad]}, ks, **drawn, confidence_level=0.9)
         both = (plain["value"] + other["value"]) / 2
         np.testing.assert_allclose(runs["value"], both, rtol=1e-12, atol=1e-15)
         assert runs["stderr runs"].notna().all()
-        pairs = xc.compare(small.Y, {"good": small.good, "bad": small.bad}, asked, ks, **about, samples=20)
+        pairs = xc.compare(small.Y, {"good": small.good, "bad": small.bad}, asked, ks, **about, n_resamples=20)
         assert pairs["value"].tolist() == (plain["value"] - other["value"]).tolist()
         assert pairs["stderr"].notna().all()
 
@@ -108,9 +108,9 @@ def test_intervals_hold_the_truth_in_most_test_sets():
     held, differ = np.zeros((2, 5)), np.zeros(5)
     for _ in range(100):
         Y_here, tops = draw()
-        found = xc.evaluate(Y_here, tops, **how, interval=0.95, samples=100)
+        found = xc.evaluate(Y_here, tops, **how, confidence_level=0.95, n_resamples=100)
         held += (found["low"].le(values.ravel()) & found["high"].ge(values.ravel())).to_numpy().reshape(2, 5)
-        pair = xc.compare(Y_here, tops, samples=100, **how)
+        pair = xc.compare(Y_here, tops, n_resamples=100, **how)
         differ += pair["low"].le(values[0] - values[1]) & pair["high"].ge(values[0] - values[1])
     share = np.vstack([held, differ]) / 100
     assert (share >= 0.9).all(), share
@@ -123,7 +123,7 @@ def test_intervals_hold_the_truth_in_most_test_sets():
 def test_the_error_of_runs_is_split(small):
     """Each part by hand, then both together; a model with one run has none of the second."""
     runs = [small.good, small.bad, small.third]
-    how = {"metrics": ["P@1", "PSP@5", "coverage@5"], "interval": 0.9, "samples": 100, **small.about}
+    how = {"metrics": ["P@1", "PSP@5", "coverage@5"], "confidence_level": 0.9, "n_resamples": 100, **small.about}
     found = xc.evaluate(small.Y, {"three": runs, "one": small.good}, **how)
     plain = xc.evaluate(small.Y, {"three": runs, "one": small.good}, metrics=how["metrics"], **small.about)
     assert_frame_equal(found[list(plain)], plain, check_exact=True)
@@ -158,7 +158,7 @@ def test_the_error_of_runs_is_split(small):
 
 
 def test_differences_are_those_of_paired_bootstrap_one_by_one(small, many):
-    how = {"samples": 60, "seed": 2, **small.about}
+    how = {"n_resamples": 60, "seed": 2, **small.about}
     found = xc.compare(small.Y, small.tops, MIXED, **how)
     assert list(found) == ["metric", "k", "left", "right", "value", "stderr", "low", "high", "p", "p raw"]
     for pair in itertools.combinations(small.tops, 2):
@@ -176,7 +176,7 @@ def test_differences_are_those_of_paired_bootstrap_one_by_one(small, many):
 
 
 def test_against_one_model_it_is_always_on_the_right(small):
-    how = {"metrics": ["P@1", "macro-F1@5"], "samples": 40}
+    how = {"metrics": ["P@1", "macro-F1@5"], "n_resamples": 40}
     found, every = xc.compare(small.Y, small.tops, against="bad", **how), xc.compare(small.Y, small.tops, **how)
     assert found["left"].tolist() == ["good", "third"] * 2
     assert set(found["right"]) == {"bad"}
@@ -188,12 +188,12 @@ def test_against_one_model_it_is_always_on_the_right(small):
 
 
 def test_models_that_do_not_differ_have_p_1_and_those_that_always_do_the_least_there_is(small):
-    found = xc.compare(small.Y, {"a": small.good, "b": small.good}, MIXED, **small.about, samples=40)
+    found = xc.compare(small.Y, {"a": small.good, "b": small.good}, MIXED, **small.about, n_resamples=40)
     assert (found[["value", "stderr", "low", "high"]] == 0).all().all()
     assert (found[["p", "p raw"]] == 1).all().all()
     # The mean of three runs in another order may differ in its last digit, which is no difference.
     runs = [small.good, small.bad, small.third]
-    how = {"metrics": ["P@1", "macro-F1@5"], "samples": 40}
+    how = {"metrics": ["P@1", "macro-F1@5"], "n_resamples": 40}
     found = xc.compare(small.Y, {"a": runs, "b": runs[::-1]}, **how)
     assert np.abs(found["value"]).max() < 1e-15
     assert (found["p raw"] > 0.99).all()
@@ -219,7 +219,7 @@ def test_models_within_the_margin_are_alike_and_what_could_be_seen_is_said():
 
     for n, gap, alike in ((20_000, 0.0, True), (20_000, 0.005, True), (20_000, 0.05, False), (100, 0.02, False)):
         truth, given = models(n, gap)
-        (row,) = xc.compare(truth, given, "P@1", margin=0.02, samples=200).itertuples()
+        (row,) = xc.compare(truth, given, "P@1", margin=0.02, n_resamples=200).itertuples()
         assert row.alike == alike, (n, gap, row)
         assert row.detectable == pytest.approx((1.959964 + 0.841621) * row.stderr)
     assert row.p > 0.05  # of the last: the points are too few to tell, and the table says so
@@ -231,7 +231,7 @@ def test_models_within_the_margin_are_alike_and_what_could_be_seen_is_said():
 
 def test_runs_of_both_sides_count_in_a_difference(small):
     models = {"two": [small.good, small.third], "three": [small.bad, small.good, small.third], "one": small.bad}
-    found = xc.compare(small.Y, models, "P@1", samples=100)
+    found = xc.compare(small.Y, models, "P@1", n_resamples=100)
     assert list(found)[8:] == ["stderr points", "stderr runs", "p", "p raw"]
     spread = {}
     for name, runs in models.items():
@@ -250,10 +250,10 @@ def test_a_metric_without_value_in_a_part_has_no_error_and_is_not_counted(small)
     ids = np.full((120, 1), -1)
     ids[0] = 3
     few = xc.TopK(ids.astype(np.int32), np.where(ids < 0, -np.inf, 0.5).astype(np.float32), 60)
-    found = xc.evaluate(small.Y, few, metrics=["ECE@1", "P@1"], interval=0.95, samples=40)
+    found = xc.evaluate(small.Y, few, metrics=["ECE@1", "P@1"], confidence_level=0.95, n_resamples=40)
     assert found.loc[0, ["stderr", "low", "high"]].isna().all()
     assert found.loc[1].notna().all()
-    pair = xc.compare(small.Y, {"few": few, "good": small.good}, ["ECE@1", "P@1"], samples=40)
+    pair = xc.compare(small.Y, {"few": few, "good": small.good}, ["ECE@1", "P@1"], n_resamples=40)
     assert pair.loc[0, ["stderr", "low", "high", "p", "p raw"]].isna().all()
     assert pair.loc[1, "p"] == pair.loc[1, "p raw"]
 
@@ -267,8 +267,8 @@ def test_the_same_bits_for_any_threads_stretches_and_company(small, monkeypatch)
     for count, held in (("1", 2**22), ("3", 2**22), ("2", 500)):
         monkeypatch.setenv("XCREPRO_THREADS", count)
         monkeypatch.setattr(replicates, "_HELD", held)
-        how = {"metrics": MIXED, "samples": 40, **small.about}
-        found.append((xc.evaluate(small.Y, models, **how, interval=0.95), xc.compare(small.Y, models, **how)))
+        how = {"metrics": MIXED, "n_resamples": 40, **small.about}
+        found.append((xc.evaluate(small.Y, models, **how, confidence_level=0.95), xc.compare(small.Y, models, **how)))
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
             assert_frame_equal(one, two, check_exact=True)
@@ -276,7 +276,8 @@ def test_the_same_bits_for_any_threads_stretches_and_company(small, monkeypatch)
     both = found[0][1].query("left == 'good' and right == 'two'").drop(columns="p").reset_index(drop=True)
     assert_frame_equal(both, without, check_exact=True)
     seeds = [
-        xc.evaluate(small.Y, small.good, metrics="P@1", interval=0.95, seed=seed)["stderr"][0] for seed in range(4)
+        xc.evaluate(small.Y, small.good, metrics="P@1", confidence_level=0.95, seed=seed)["stderr"][0]
+        for seed in range(4)
     ]
     assert len({*seeds}) > 1
 
@@ -297,8 +298,11 @@ TWO = {"mine": T8, "theirs": T8}
             lambda: xc.compare(E8[:7], {k: v.rows(range(7)) for k, v in TWO.items()}, "P@1"),
             "at least 8 rows for intervals",
         ),
-        (lambda: xc.evaluate([(E8, T8)], ks=1, interval=0.95), "interval must go with a truth and its predictions"),
-        (lambda: xc.evaluate(E8, [T8, T8], 1, interval=0.95), "top must be a TopK; got list"),
+        (
+            lambda: xc.evaluate([(E8, T8)], ks=1, confidence_level=0.95),
+            "confidence_level must go with a truth and its predictions",
+        ),
+        (lambda: xc.evaluate(E8, [T8, T8], 1, confidence_level=0.95), "top must be a TopK; got list"),
     ],
 )
 def test_wrong_input_is_refused(call, message):
@@ -351,7 +355,7 @@ def test_how_often_equal_models_are_called_different(runs, spread, least, most):
         rng = np.random.default_rng([seed, runs, spread])
         hard = rng.normal(size=n)
         models = {name: [trained(rng, hard) for _ in range(runs)] for name in ("one", "other")}
-        alarms += xc.compare(np.eye(n), models, "P@1", samples=100)["p"][0] < 0.05
+        alarms += xc.compare(np.eye(n), models, "P@1", n_resamples=100)["p"][0] < 0.05
     assert least <= alarms / 80 <= most
 
 
@@ -378,7 +382,7 @@ def test_p_of_few_rows_that_differ_is_mcnemars(n, wins, losses):
     assert (row["low"] <= 0 <= row["high"]) == (exact > 0.05)
     assert row["low"] < row["value"] <= row["high"]
     for metric in ("macro-F1@1", "coverage@1"):
-        [row] = xc.compare(Y, models, metric, samples=200).to_dict("records")
+        [row] = xc.compare(Y, models, metric, n_resamples=200).to_dict("records")
         assert row["p"] >= min(2.0 ** (1 - wins - losses), 1)
 
 
@@ -411,7 +415,7 @@ def test_p_of_few_rows_is_that_of_all_ways_to_swap_them(seed, n):
 def test_what_all_of_few_rows_say_has_the_exact_interval(hits, low, high):
     Y = np.zeros((8, 3))
     Y[:, 0] = 1
-    found = xc.evaluate(Y, right_in(range(hits), 8), 1, metrics=["P", "macro-F1"], interval=0.95)
+    found = xc.evaluate(Y, right_in(range(hits), 8), 1, metrics=["P", "macro-F1"], confidence_level=0.95)
     assert found["low"][0] == pytest.approx(low)
     assert found["high"][0] == pytest.approx(high)
     assert found["stderr"][0] > 0
@@ -439,12 +443,14 @@ EXTRA = {"mine": hits_by_row, "covered": lambda Y, top: len({*top.ids[hits_by_ro
 
 
 def test_a_function_by_row_is_judged_as_the_metric_of_the_registry_that_it_is(small):
-    for interval in ({}, {"interval": 0.9, "samples": 40}):
-        found = xc.evaluate(small.Y, small.good, (1, 5), metrics=["P"], extra=EXTRA, **interval)
+    for sure in ({}, {"confidence_level": 0.9, "n_resamples": 40}):
+        found = xc.evaluate(small.Y, small.good, (1, 5), metrics=["P"], extra=EXTRA, **sure)
         assert found["metric"].tolist() == ["P", "P", "mine", "mine", "covered", "covered"]
         own = found[found["metric"] == "mine"].reset_index(drop=True)
         np.testing.assert_allclose(own.iloc[:, 2:], found[found["metric"] == "P"].iloc[:, 2:], rtol=1e-12)
-    pairs = xc.compare(small.Y, small.tops, ["P@5", "mine@5", "covered@5"], extra=EXTRA, samples=40).set_index("metric")
+    pairs = xc.compare(small.Y, small.tops, ["P@5", "mine@5", "covered@5"], extra=EXTRA, n_resamples=40).set_index(
+        "metric"
+    )
     np.testing.assert_allclose(
         pairs.loc["mine", ["value", "low", "high", "p raw"]].astype(float),
         pairs.loc["P", ["value", "low", "high", "p raw"]].astype(float), rtol=1e-9,
@@ -457,7 +463,7 @@ def test_a_number_of_all_rows_has_the_interval_of_parts(small):
     def coverage(Y, top):
         return xc.metrics.coverage(Y, top, top.k)[0]
 
-    about = {"metrics": "coverage@5", "interval": 0.9, "samples": 40, "extra": {"own": coverage}}
+    about = {"metrics": "coverage@5", "confidence_level": 0.9, "n_resamples": 40, "extra": {"own": coverage}}
     found = xc.evaluate(small.Y, {"runs": [small.good, small.third], "one": small.bad}, 5, **about)
     found[["low", "high"]] = found[["low", "high"]].clip(0, 1)  # as those of the kit's own, a fraction, are
     by_name = [

@@ -62,8 +62,8 @@ def quiet():
 @pytest.mark.parametrize("over", ["all", "test"])
 def test_the_t_test_is_scipys_on_each_bin(twin, over):
     Y, good, bad, trained, _ = twin
-    how = {"label_counts": trained, "over": over, "confidence": 0.9}
-    tests = m.macro_t_test(Y, good, bad, KS, metrics="binned macro-F1", samples=20, **how)
+    how = {"label_counts": trained, "over": over, "confidence_level": 0.9}
+    tests = m.macro_t_test(Y, good, bad, KS, metrics="binned macro-F1", n_resamples=20, **how)
     chosen = np.full(Y.shape[1], True) if over == "all" else Y.getnnz(axis=0) > 0
     bounds = {"0": (0, 1), "1-9": (1, 10), "10-99": (10, 100), "100-999": (100, 1000), "1000+": (1000, np.inf)}
     there = [b for b, (low, high) in bounds.items() if ((trained >= low) & (trained < high)).any()]
@@ -105,7 +105,7 @@ def per_label(Y, top, k, name):
 @pytest.mark.parametrize("name", ["macro-P", "macro-R", "coverage", "coverage (test)"])
 def test_the_other_averages_over_labels_pair_labels(twin, name):
     Y, good, bad, _, _ = twin
-    for test in m.macro_t_test(Y, good, bad, (1, 5), metrics=name, samples=20):
+    for test in m.macro_t_test(Y, good, bad, (1, 5), metrics=name, n_resamples=20):
         (a, there), (b, _) = (per_label(Y, top, test.k, name) for top in (good, bad))
         if name == "coverage (test)":
             a, b = a[there], b[there]
@@ -208,7 +208,7 @@ def test_shared_errors_are_found_and_told():
         Y, (one, other) = intervals.equal_methods(1000, shared, np.random.default_rng(3))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found[shared] = m.macro_t_test(Y, one, other, (3, 5), samples=200)
+            found[shared] = m.macro_t_test(Y, one, other, (3, 5), n_resamples=200)
         assert [w.category for w in caught] == [m.SharedErrorsWarning] * (shared == "rows")
         if caught:
             text = str(caught[0].message)
@@ -270,7 +270,7 @@ def test_holm_rejects_what_stepping_down_rejects(p, level):
 
 def test_a_call_is_corrected_over_all_its_comparisons(twin):
     Y, good, bad, _, _ = twin
-    for test, how in ((m.paired_bootstrap, {"samples": 99}), (m.macro_t_test, {})):
+    for test, how in ((m.paired_bootstrap, {"n_resamples": 99}), (m.macro_t_test, {})):
         plain, corrected = (
             test(Y, good, bad, KS, metrics=["P", "nDCG", "ECE"], correction=c, **how) for c in (None, "holm")
         )
@@ -289,8 +289,8 @@ def test_each_sample_is_what_copying_the_drawn_rows_gives(twin):
     full = np.asarray(Y.getnnz(axis=1)) + 1
     names = [*registry.names("rows", "labels"), *CALIBRATION]
     about = {"inverse_propensity": w, "hierarchy": in_twos(Y.shape[1])}
-    how = {"n_relevant": full, "confidence": 0.8, "method": "bootstrap"}
-    got = m.paired_bootstrap(Y, good, bad, (5, 1), metrics=names, samples=20, seed=4, **about, **how)
+    how = {"n_relevant": full, "confidence_level": 0.8, "method": "bootstrap"}
+    got = m.paired_bootstrap(Y, good, bad, (5, 1), metrics=names, n_resamples=20, seed=4, **about, **how)
     assert [(one.metric, one.k) for one in got] == [(name, k) for name in names for k in (5, 1)]
 
     def all_values(which):
@@ -405,7 +405,15 @@ def test_the_error_of_parts_is_what_cutting_the_rows_gives(twin):
         "ACE",
     ]
     got = m.paired_bootstrap(
-        Y, *tops, (5,), metrics=names, samples=200, seed=4, label_counts=trained, method="halves", confidence=0.9
+        Y,
+        *tops,
+        (5,),
+        metrics=names,
+        n_resamples=200,
+        seed=4,
+        label_counts=trained,
+        method="halves",
+        confidence_level=0.9,
     )
 
     def values(rows):

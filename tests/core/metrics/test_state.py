@@ -255,11 +255,11 @@ def test_sums_that_cannot_be_are_refused_whoever_sealed_them(metric, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("samples", 10**9), ("samples", 2**40), ("n_labels", 2**40), ("bins", 2**40)]
+    ("name", "value"), [("n_resamples", 10**9), ("n_resamples", 2**40), ("n_labels", 2**40), ("bins", 2**40)]
 )
 def test_a_header_that_claims_terabytes_costs_nothing(name, value, tmp_path):
     Y, top, *_ = rows(16)
-    xc.State((1, 3), ["P", "macro-F1", "ECE"], samples=4).update(Y, top, 0).save(tmp_path / "a.npz")
+    xc.State((1, 3), ["P", "macro-F1", "ECE"], n_resamples=4).update(Y, top, 0).save(tmp_path / "a.npz")
     arrays = stored(tmp_path / "a.npz")
     header = json.loads(arrays["header"].tobytes()) | {name: value}
     np.savez(tmp_path / "a.npz", **serialization.sealed(header, arrays))
@@ -300,7 +300,7 @@ def test_of_an_iterable_needs_no_top():
 
 def test_intervals_merge_as_all_else_does(tmp_path):
     Y, top, w, *_ = rows(20, n=120)
-    options = {"inverse_propensity": w, "samples": 200, "seed": 3}
+    options = {"inverse_propensity": w, "n_resamples": 200, "seed": 3}
     names = ["P", "PSP@3", "nDCG@5", "coverage"]
     whole = xc.State((1, 5), names, **options).update(Y, top, 0)
     one, other = (
@@ -322,16 +322,16 @@ def test_intervals_merge_as_all_else_does(tmp_path):
     assert found[["low", "high"]].iloc[1].tolist() == pytest.approx(
         np.quantile(drawn, [0.025, 0.975]).tolist(), abs=1e-12
     )
-    usual = xc.evaluate(Y, top, metrics="P@5", interval=0.95).iloc[0]
+    usual = xc.evaluate(Y, top, metrics="P@5", confidence_level=0.95).iloc[0]
     assert found["high"][1] - found["low"][1] == pytest.approx(usual.high - usual.low, rel=0.35)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda Y, top: xc.State(1, "coverage", samples=50), "samples .*sums"),
-        (lambda Y, top: xc.State(1, "P", samples=50).update(Y, top), "first_row .*samples"),
-        (lambda Y, top: xc.State(1, "P").update(Y, top).intervals(), "samples .*front"),
+        (lambda Y, top: xc.State(1, "coverage", n_resamples=50), "n_resamples .*sums"),
+        (lambda Y, top: xc.State(1, "P", n_resamples=50).update(Y, top), "first_row .*n_resamples"),
+        (lambda Y, top: xc.State(1, "P").update(Y, top).intervals(), "n_resamples .*front"),
         (lambda Y, top: xc.State(1, "P").update(Y, top).counts(), "label-wise"),
     ],
 )

@@ -87,7 +87,7 @@ def test_of_a_rule_that_looks_at_one_point_it_is_the_error_of_the_kit():
     eta = rng.random((200, 30)) ** 4
     Y = sparse.csr_matrix((rng.random(eta.shape) < eta).astype(float))
     judged = decisions.judge(Y, {"top": lambda rows, k: xc.decide.top_k(eta[rows], k)}, [1], ["coverage"], 40)
-    kit = xc.evaluate(Y, xc.decide.top_k(eta, 1), metrics="coverage@1", interval=0.95).iloc[0]
+    kit = xc.evaluate(Y, xc.decide.top_k(eta, 1), metrics="coverage@1", confidence_level=0.95).iloc[0]
     found = judged.of(lambda at: at["top", "coverage", 1])
     assert found["value"] == kit.value
     assert found["value"] - found["low"] == pytest.approx(kit.value - kit.low, rel=0.2)  # the kit ends it at 1

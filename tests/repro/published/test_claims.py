@@ -502,17 +502,17 @@ def test_own_datasets_are_named(jain16):
     assert one(jain16, evidence, datasets=["laws"])["verdict"] == "holds on laws"
 
 
-@pytest.mark.parametrize("level", [0, 1, "95", 95])
-def test_level(jain16, level):
-    with refused("level"):
-        jain16.verdicts(rows({"TIB": [0.1]}), level)
+@pytest.mark.parametrize("confidence_level", [0, 1, "95", 95])
+def test_level(jain16, confidence_level):
+    with refused("confidence_level"):
+        jain16.verdicts(rows({"TIB": [0.1]}), confidence_level)
 
 
 def test_another_level_asks_for_more(jain16):
     """2.5 errors from 0 are clear at 95 %, and not at 99 %."""
     evidence = rows({"TIB": [0.025] * 3})
     assert one(jain16, evidence)["verdict"] == "holds on TIB"
-    assert one(jain16, evidence, level=0.99)["verdict"] == "cannot tell on TIB"
+    assert one(jain16, evidence, confidence_level=0.99)["verdict"] == "cannot tell on TIB"
 
 
 def test_the_readme_counts_the_claims(root):

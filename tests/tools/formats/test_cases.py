@@ -310,7 +310,7 @@ def test_an_average_over_labels_does_not_change_with_what_another_model_makes_up
         for name, top in found.tops.items():
             value = xc.metrics.macro_f1(found.truth, top, 2)[0]
             assert value == pytest.approx(macro_f1(truth, models[name], 2, counted))
-            table = xc.evaluate(found.truth, top, 2, metrics=["macro-F1", "coverage", "P"], interval=None)
+            table = xc.evaluate(found.truth, top, 2, metrics=["macro-F1", "coverage", "P"], confidence_level=None)
             assert table["value"][0] == value
             hit = {label for row, of in zip(models[name], truth, strict=True) for label, _ in row if label in of}
             assert table["value"][1] == pytest.approx(len(hit) / len(counted))
@@ -402,7 +402,7 @@ def test_ties_at_a_cut_off_are_told(cause):
     value, mean, least, most, decided = bounds.loc[k, ["value", "expected", "lowest", "highest", "decided"]]
     tellers = (
         lambda: xc.evaluate(Y, top, (1, 3), metrics=["P"]),
-        lambda: xc.evaluate(Y, {"m": top}, (1, 3), metrics=["P"], interval=0.9),
+        lambda: xc.evaluate(Y, {"m": top}, (1, 3), metrics=["P"], confidence_level=0.9),
         lambda: xc.compare(Y, {"m": top, "n": xc.TopK.from_scores(LOGITS, 12)}, ["P"], (1, 3)),
     )
     for tell in tellers:

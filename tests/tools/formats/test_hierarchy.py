@@ -157,7 +157,7 @@ def test_a_report_has_them_and_compares_in_them(tmp_path):
     Y = rng.random((40, 12)) < 0.2
     tops = {name: xc.TopK.from_scores(rng.random(Y.shape) + weight * Y, 3) for name, weight in (("a", 1), ("b", 0.2))}
     (tmp_path / "above.tsv").write_text("".join(f"{label}\tgroup {label // 3}\n" for label in range(12)))
-    about = {"ks": (1, 3), "price": False, "samples": 20, "hierarchy": tmp_path / "above.tsv"}
+    about = {"ks": (1, 3), "price": False, "n_resamples": 20, "hierarchy": tmp_path / "above.tsv"}
     made = xc.report(Y, tops, metrics=["micro-hF1@3", "P@1"], **about)
     hierarchy = read_hierarchy(tmp_path / "above.tsv", [*map(str, range(12))])
     wanted = xc.metrics.hierarchical(Y, tops["a"], 3, hierarchy=hierarchy)[0]

@@ -35,7 +35,7 @@ def small() -> Small:
 def made(small):
     import xcrepro as xc
 
-    return xc.report(small.Y, small.tops, train_truth=small.train, title="Small", samples=60, per_point=["nDCG"])
+    return xc.report(small.Y, small.tops, train_truth=small.train, title="Small", n_resamples=60, per_point=["nDCG"])
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def ece_of_pairs(Y, top, k, bins=10):
 def test_whatever_readers_bring_has_a_report_and_its_values(name):
     Y, tops = inputs()[name]
     ks = [1] if tops[next(iter(tops))].k == 1 else [1, 5]
-    report = xc.report(Y, tops, train_truth=some(seed=2)[0][:, : Y.shape[1]], samples=20, ks=ks)
+    report = xc.report(Y, tops, train_truth=some(seed=2)[0][:, : Y.shape[1]], n_resamples=20, ks=ks)
     assert [said for said in report.warnings if "is not whole" in said] == []
     for part in {"pairs", "t_tests", "won_and_lost"} & set(report.parts):  # who predicts nothing does not lose
         assert not {"none"} & {*report.frame(part)["left"], *report.frame(part)["right"]}
@@ -101,7 +101,7 @@ def test_six_hundred_thousand_labels():
     Y = random(2_000, labels, 5e-6, format="csr", dtype=np.float32, random_state=rng)
     Y.data[:] = 1
     scores = random(2_000, labels, 2e-5, format="csr", dtype=np.float32, random_state=rng)
-    report = xc.report(Y, {"a": xc.TopK.from_scores(scores + 0.05 * Y, 10)}, train_truth=Y, samples=20)
+    report = xc.report(Y, {"a": xc.TopK.from_scores(scores + 0.05 * Y, 10)}, train_truth=Y, n_resamples=20)
     assert [said for said in report.warnings if "is not whole" in said] == []
     assert {"ranking", "bands", "calibration"} <= set(report.parts)
 
@@ -118,7 +118,7 @@ def test_a_part_that_fails_is_said_in_its_place_and_the_rest_is_there(monkeypatc
     monkeypatch.setattr(compute, "calibration", broken)
     monkeypatch.setattr(figures, "standing", broken)
     Y, scores = some()
-    report = xc.report(Y, xc.TopK.from_scores(scores, PLACES), train_truth=Y, samples=20, price=False)
+    report = xc.report(Y, xc.TopK.from_scores(scores, PLACES), train_truth=Y, n_resamples=20, price=False)
     assert not {"bins", "calibration"} & set(report.parts)
     assert {"ranking", "labelwise", "coverage", "bands", "gaps"} <= set(report.parts)
     said = {one.partition("' is")[0].strip("'"): one for one in report.warnings if "is not whole" in one}
@@ -136,18 +136,18 @@ def test_what_no_report_can_be_without_fails_with_the_first_error(monkeypatch, n
     monkeypatch.setattr(compute, "metrics_and_pairs", broken)
     Y, scores = some()
     with pytest.raises(ZeroDivisionError):
-        xc.report(Y, xc.TopK.from_scores(scores, PLACES), samples=20)
+        xc.report(Y, xc.TopK.from_scores(scores, PLACES), n_resamples=20)
 
 
 def test_a_folder_that_is_refused_is_refused_before_the_work(monkeypatch, no_figures, tmp_path):
     Y, scores = some()
     top = xc.TopK.from_scores(scores, PLACES)
-    xc.report(Y, top, ks=1, samples=20, price=False, out=tmp_path / "out")
+    xc.report(Y, top, ks=1, n_resamples=20, price=False, out=tmp_path / "out")
     monkeypatch.setattr(reports, "make", broken)
     with pytest.raises(xc.errors.ArgumentError, match="other input"):
-        xc.report(Y, top.head(3), ks=1, samples=20, price=False, out=tmp_path / "out")
+        xc.report(Y, top.head(3), ks=1, n_resamples=20, price=False, out=tmp_path / "out")
     with pytest.raises(ZeroDivisionError):
-        xc.report(Y, top.head(3), ks=1, samples=20, price=False, out=tmp_path / "out", force=True)
+        xc.report(Y, top.head(3), ks=1, n_resamples=20, price=False, out=tmp_path / "out", force=True)
 
 
 def test_a_difference_by_hand_ends_the_committed_run_alone(capsys):

@@ -32,7 +32,7 @@ def weights(small):
 def test_every_metric_is_the_one_that_evaluate_has(small, made):
     counts, inverse = weights(small)
     names = [*itertools.chain(*compute.OWN.values()), "binned macro-F1", "ECE"]
-    how = {"metrics": names, "interval": 0.95, "samples": 60}
+    how = {"metrics": names, "confidence_level": 0.95, "n_resamples": 60}
     expected = xc.evaluate(small.Y, small.tops, KS, inverse, counts, **how)
     ours, fractions = made.frame(), expected["metric"] != "label entropy"
     assert ours["value"].tolist() == expected["value"].tolist()
@@ -44,20 +44,22 @@ def test_every_metric_is_the_one_that_evaluate_has(small, made):
 def test_pairs_are_those_of_compare_and_corrected_over_all_of_them(small, made):
     counts, inverse = weights(small)
     names = ["P@1", "nDCG@5", "PSP@5", "macro-F1@5", "ECE@5"]
-    expected = xc.compare(small.Y, small.tops, names, KS, inverse_propensity=inverse, label_counts=counts, samples=60)
+    expected = xc.compare(
+        small.Y, small.tops, names, KS, inverse_propensity=inverse, label_counts=counts, n_resamples=60
+    )
     keys = ["metric", "k", "left", "right"]
     one, other = (table.set_index(keys).sort_index() for table in (made.frame("pairs"), expected))
     pd.testing.assert_frame_equal(one, other)
     names = ["R", "MRR@2", *registry.FAMILIES]
-    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, names, samples=60)
-    pd.testing.assert_frame_equal(pairs, xc.compare(small.Y, small.tops, names, KS, samples=60))
+    own, pairs = compute.metrics_and_pairs(collect(small.Y, small.tops), KS, names, n_resamples=60)
+    pd.testing.assert_frame_equal(pairs, xc.compare(small.Y, small.tops, names, KS, n_resamples=60))
     assert {"MRR", *registry.FAMILIES} <= {*own["metric"]}
 
 
 def test_one_rule_corrects_all_comparisons_of_a_report(small):
     tops = {**small.tops, "third": small.drawn(1)}
     given = collect(small.Y, tops)
-    _, pairs = compute.metrics_and_pairs(given, KS, samples=100)
+    _, pairs = compute.metrics_and_pairs(given, KS, n_resamples=100)
     assert len(pairs) == 3 * 4
     assert pairs["p"].tolist() == m.holm(pairs["p raw"]).tolist()
     tests = compute.t_tests(given, compute.couples_of(given, "good"), KS, 0)
@@ -68,7 +70,7 @@ def test_t_tests_are_the_macro_t_test(small, given):
     table = compute.t_tests(given, [("good", "bad")], KS, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", m.SharedErrorsWarning)
-        expected = m.macro_t_test(small.Y, small.good, small.bad, KS, samples=100)
+        expected = m.macro_t_test(small.Y, small.good, small.bad, KS, n_resamples=100)
     assert table["p raw"].tolist() == [one.p for one in expected]
     assert table["value"].tolist() == [one.difference for one in expected]
 
@@ -133,7 +135,7 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
     for row in corrected.itertuples():
         found = m.corrected_ece(small.Y, small.tops[row.model], row.k)
         assert (row.value, row.low, row.high) == (found.corrected, found.low, found.high)
-    one = m.evaluate(small.Y, small.good, metrics="ECE@5", interval=0.95, samples=60).iloc[0]
+    one = m.evaluate(small.Y, small.good, metrics="ECE@5", confidence_level=0.95, n_resamples=60).iloc[0]
     own = last.query("model == 'good' and metric == 'ECE' and state == 'before'")
     assert own[["low", "high"]].to_numpy().tolist() == [[one.low, one.high]]
 

@@ -128,7 +128,9 @@ def asked():
     def measured(name: str) -> Measured:
         if name not in found:
             Y, tops, options = situations()[name]
-            found[name] = Measured(Asked(collect(Y, tops, **options), ks=sorted({1, min(5, Y.shape[1])}), samples=60))
+            found[name] = Measured(
+                Asked(collect(Y, tops, **options), ks=sorted({1, min(5, Y.shape[1])}), n_resamples=60)
+            )
         return found[name]
 
     return measured
@@ -150,7 +152,7 @@ def test_what_the_first_screen_says(asked, name):
 def test_what_training_has_not_seen_is_said_with_its_share():
     Y, train = truth(), truth(400, seed=2)
     train[:, 3] = 0
-    m = Measured(Asked(collect(Y, guesses(Y, 0.4), train_truth=train), samples=20))
+    m = Measured(Asked(collect(Y, guesses(Y, 0.4), train_truth=train), n_resamples=20))
     share = Y[:, 3].sum() / Y.sum()
     assert f"{100 * share:.1f} % of the relevant labels have no training point" in first.suspicious(m)
     assert "with 0 training" not in first.loses(m)
@@ -240,7 +242,7 @@ def test_the_page_of_a_situation_is_sound_small_and_knows_no_folder(name, tmp_pa
     for model, top in ({"model": tops} if isinstance(tops, xc.TopK) else tops).items():
         (tmp_path / "models").mkdir(exist_ok=True)
         top.save(tmp_path / "models" / f"{model}.npz")
-    about = {"price": False, "samples": 20, "out": tmp_path / "out", **options}
+    about = {"price": False, "n_resamples": 20, "out": tmp_path / "out", **options}
     made = xc.report(tmp_path / "truth.npy", tmp_path / "models", **about)
     page = made.to_html()
     Page(page)

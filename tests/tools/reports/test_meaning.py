@@ -21,7 +21,7 @@ K = 5
 
 @pytest.fixture(scope="module")
 def measured(small):
-    asked = Asked(collect(small.Y, small.tops, train_truth=small.train), samples=60)
+    asked = Asked(collect(small.Y, small.tops, train_truth=small.train), n_resamples=60)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", xc.errors.DataWarning)
         return Measured(asked)
@@ -44,7 +44,7 @@ def test_scores_above_the_share_of_hits_are_too_high(chance, words):
     """Half of the predictions are right."""
     Y = np.arange(400)[:, None] % 2 == np.arange(2)
     top = xc.TopK.from_ids(np.zeros((400, 1), int), np.full((400, 1), chance), n_labels=2)
-    _, diagrams = compute.calibration(collect(Y.astype(float), top), [1], samples=20)
+    _, diagrams = compute.calibration(collect(Y.astype(float), top), [1], n_resamples=20)
     assert f"of the 1 bins of model {words}" in sentences.reliability(diagrams, "model")
 
 

@@ -69,7 +69,7 @@ def page(made) -> str:
     return made.to_html()
 
 
-QUICK = {"samples": 20, "price": False}
+QUICK = {"n_resamples": 20, "price": False}
 _WITHOUT = """
 import sys
 class Refused:
@@ -80,7 +80,7 @@ sys.meta_path.insert(0, Refused())
 import numpy as np
 import xcrepro as xc
 top = xc.TopK.from_ids(np.arange(40)[:, None], np.full((40, 1), 0.9), n_labels=40)
-report = xc.report(np.eye(40), {"a": top, "b": top}, ks=1, samples=20)
+report = xc.report(np.eye(40), {"a": top, "b": top}, ks=1, n_resamples=20)
 print(len(report.parts), report.sentences("first")[0])
 """
 
@@ -144,7 +144,7 @@ def test_every_figure_and_table_has_its_words(made, page):
     assert page.count("<caption>") == page.count("<table>") == tables
     assert page.count("<thead>") == tables
     assert not re.search("<thead><tr>(?!<th scope)", page)
-    assert all(word in page for word in ("numpy", "SHA-256", "seed = 0", "confidence = 0.95", "coverage, eq. 13"))
+    assert all(word in page for word in ("numpy", "SHA-256", "seed = 0", "confidence_level = 0.95", "coverage, eq. 13"))
     assert "Manning" not in page  # the source of AP, which is none of its metrics
 
 
@@ -219,7 +219,7 @@ def test_foreign_names_are_escaped_everywhere(small):
     names = [f"=</td><b>{label} & $" for label in range(30)]
     report = xc.report(
         small.Y, tops, train_truth=small.train, label_names=names, texts=[FOREIGN] * 120, title=FOREIGN,
-        warnings=["<i>doubt</i>"], samples=20, ks=(1, 5),
+        warnings=["<i>doubt</i>"], n_resamples=20, ks=(1, 5),
     )  # fmt: skip
     page = report.to_html()
     found = Page(page)
@@ -251,7 +251,7 @@ def test_latex_escapes_to_ascii():
 @pytest.mark.usefixtures("no_figures")
 def test_what_is_not_known_is_left_out_and_said(small):
     margins = xc.TopK(small.good.ids, small.good.scores * 3 - 1, 30)
-    report = xc.report(small.Y, {"margins": margins, "five": small.bad.head(5)}, samples=20)
+    report = xc.report(small.Y, {"margins": margins, "five": small.bad.head(5)}, n_resamples=20)
     assert not {"PSP", "PSnDCG"} & set(report.frame()["metric"])
     assert not {"bins", "bands", "price"} & set(report.parts)
     assert set(report.frame("calibration")["model"]) == {"five"}
@@ -292,7 +292,7 @@ def files(small, tmp_path):
 def test_files_give_the_same_report_as_what_is_in_memory(made, files):
     (files / "texts.txt").write_text("\n".join(f"point {i}" for i in range(120)))
     report = xc.report(
-        files / "truth.npz", files / "predictions", train_truth=files / "train.npz", title="Small", samples=60,
+        files / "truth.npz", files / "predictions", train_truth=files / "train.npz", title="Small", n_resamples=60,
         texts=files / "texts.txt",
     )  # fmt: skip
     assert report.about["models"] == ["bad", "good"]
@@ -334,7 +334,7 @@ def test_a_datasets_titles_name_its_points_unless_others_are_given():
         ({"label_names": ["a"]}, ArgumentError, "label_names must name each of the 30 labels"),
         ({"truth": "nowhere/truth.npz"}, DataMissing, "no such file"),
         ({"predictions": "nowhere.npz"}, DataMissing, "holds no predictions"),
-        ({"confidence": 95}, ArgumentError, "confidence must be"),
+        ({"confidence_level": 95}, ArgumentError, "confidence_level must be"),
         ({"others": ["nowhere"]}, DataMissing, "no report there"),
         ({"texts": ["a"]}, ArgumentError, "texts must have one for each of the 120 points"),
         ({"per_point": ["macro-F1"]}, ArgumentError, "per_point must be"),
@@ -380,7 +380,7 @@ def test_a_report_is_saved_whole_and_read_back(made, tmp_path):
 
 @pytest.mark.usefixtures("no_figures")
 def test_the_same_input_gives_the_same_files(small, tmp_path):
-    made, again = (xc.report(small.Y, small.tops, train_truth=small.train, ks=5, samples=20) for _ in range(2))
+    made, again = (xc.report(small.Y, small.tops, train_truth=small.train, ks=5, n_resamples=20) for _ in range(2))
     one, other = (r.save(tmp_path / name).parent for r, name in ((made, "a"), (again, "b")))
     for path in one.rglob("*.*"):
         assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
@@ -435,7 +435,7 @@ def test_other_datasets_give_ranks_and_three_no_critical_difference(small, made,
 def test_the_command_writes_the_report_that_the_function_makes(files, made, capsys, monkeypatch):
     given = [str(files / "truth.npz"), str(files / "predictions"), "--train-truth", str(files / "train.npz")]
     out = files / "out"
-    argv = ["report", *given, "--out", str(out), "--title", "Small", "--samples", "60"]
+    argv = ["report", *given, "--out", str(out), "--title", "Small", "--n-resamples", "60"]
     monkeypatch.setattr("sys.argv", ["xcrepro", *argv])
     assert main(argv) == 0
     shown = capsys.readouterr()

@@ -210,7 +210,7 @@ def test_models_predict_into_blocks(twin, tmp_path):
 
 def test_the_command_line(paths, tmp_path, capsys):
     """docs/scale.md runs the commands that write and evaluate blocks; here what it does not say."""
-    assert main(["evaluate", "--blocks", str(tmp_path), "--samples", "50", "--metrics", "P@1"]) == 0
+    assert main(["evaluate", "--blocks", str(tmp_path), "--n-resamples", "50", "--metrics", "P@1"]) == 0
     assert "low" in capsys.readouterr().out
     paths[2].write_bytes(b"PK")
     assert main(["evaluate", "--blocks", str(tmp_path)]) == 2

@@ -39,8 +39,8 @@ class RowSums:
         Checked (positive and finite, one a label) by whoever makes this; needed by the kernel's columns from WEIGHTED on.
     beta : float
         Of the F columns, above 0.
-    samples : int
-        0, or as many weighted sums beside each other: ``add`` then takes weights (n, samples).
+    n_resamples : int
+        0, or as many weighted sums beside each other: ``add`` then takes weights (n, n_resamples).
     expected : bool
         Of each row the mean over all orders of its tied scores; not for columns of ``ties.IN_ORDER``.
     hierarchy : Hierarchy, optional
@@ -50,7 +50,7 @@ class RowSums:
     ----------
     ks : ndarray of int64, (K,)
     n_rows : int
-        Rows so far; with ``samples`` an array (samples, 1), each row as often as its weights say.
+        Rows so far; with ``n_resamples`` an array (n_resamples, 1), each row as often as its weights say.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class RowSums:
         columns: Iterable[int],
         inverse_propensity=None,
         beta: float = 1.0,
-        samples: int = 0,
+        n_resamples: int = 0,
         expected: bool = False,
         hierarchy: Hierarchy | None = None,
     ) -> None:
@@ -78,16 +78,16 @@ class RowSums:
         self._best = not _BEST.isdisjoint(self.columns.tolist())
         self._own = kernel.LABEL_WEIGHTS in self.columns
         self._given_truth = self.columns.max(initial=0) >= kernel.GIVEN_TRUTH
-        self.samples, self._expected = samples, expected
-        self.n_rows = np.zeros((samples, 1), np.int64) if samples else 0
-        self._sums = ExactSums(((samples,) if samples else ()) + (self.columns.size, self.ks.size))
+        self.n_resamples, self._expected = n_resamples, expected
+        self.n_rows = np.zeros((n_resamples, 1), np.int64) if n_resamples else 0
+        self._sums = ExactSums(((n_resamples,) if n_resamples else ()) + (self.columns.size, self.ks.size))
 
     def add(self, block: Block, weights: np.ndarray | None = None) -> None:
-        """Fold in a block; with ``samples``, row i counts ``weights[i, s]`` times in sample s."""
+        """Fold in a block; with ``n_resamples``, row i counts ``weights[i, s]`` times in sample s."""
         inputs = self._inputs(block)
 
         def part(lo: int, hi: int) -> np.ndarray:
-            adder = Adder(self.columns.size * self.ks.size, self.samples)
+            adder = Adder(self.columns.size * self.ks.size, self.n_resamples)
             for first, n, values in self._stretches(block, inputs, lo, hi):
                 adder.add(values, n, None if weights is None else weights[first : first + n])
             return adder.totals()
@@ -167,14 +167,14 @@ class RowSums:
         if n_rows.dtype != np.int64 or n_rows.shape != np.shape(self.n_rows) or (n_rows < 0).any():
             raise ValueError(f"n_rows is {n_rows.dtype} {n_rows.shape}")
         self._sums.from_bytes(arrays["sums"])
-        self.n_rows = n_rows if self.samples else int(n_rows)
+        self.n_rows = n_rows if self.n_resamples else int(n_rows)
 
     def __getitem__(self, column: int) -> np.ndarray:
-        """The sum of a column, float64 ([samples,] K)."""
+        """The sum of a column, float64 ([n_resamples,] K)."""
         return self._sums.rounded(np.s_[..., int(np.searchsorted(self.columns, column)), :])
 
     def mean(self, column: int) -> np.ndarray:
-        """The mean over rows of a column, float64 ([samples,] K)."""
+        """The mean over rows of a column, float64 ([n_resamples,] K)."""
         return self[column] / self.n_rows
 
 
@@ -205,7 +205,7 @@ def _poisson_bounds() -> np.ndarray:
             chance /= len(bounds)
 
 
-def poisson_weights(seed: int, rows: np.ndarray, samples: int) -> np.ndarray:
+def poisson_weights(seed: int, rows: np.ndarray, n_resamples: int) -> np.ndarray:
     """How often each row counts in each sample of a Poisson bootstrap: independent Poisson numbers of mean 1.
 
     A weight is a hash of the seed, the row's number among all rows and the sample's number. So rows may be cut into blocks in
@@ -213,13 +213,13 @@ def poisson_weights(seed: int, rows: np.ndarray, samples: int) -> np.ndarray:
     bootstrap of all rows. The number of rows drawn varies, n plus or minus sqrt(n): means and ratios of sums do not notice to
     order 1/n.
 
-    >>> poisson_weights(0, np.arange(4), samples=6)
+    >>> poisson_weights(0, np.arange(4), n_resamples=6)
     array([[2, 1, 0, 3, 0, 0],
            [0, 2, 2, 0, 1, 0],
            [1, 2, 1, 1, 1, 2],
            [1, 1, 0, 1, 1, 1]], dtype=uint8)
     """
-    weights = np.empty((rows.size, samples), np.uint8)
+    weights = np.empty((rows.size, n_resamples), np.uint8)
     given = seed, rows, _poisson_bounds()
     threads.over_rows(rows.size, lambda lo, hi: resample.poisson(*given, lo, hi, weights), min_rows=4096)
     return weights

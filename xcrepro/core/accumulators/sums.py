@@ -79,19 +79,19 @@ class Adder:
     Parameters
     ----------
     columns : int
-    samples : int
+    n_resamples : int
         0, or as many weighted sums of each column beside each other.
     """
 
-    def __init__(self, columns: int, samples: int = 0) -> None:
+    def __init__(self, columns: int, n_resamples: int = 0) -> None:
         self._exponents = np.full(columns, -900, np.int64)
-        shape = (samples, columns) if samples else (columns,)
+        shape = (n_resamples, columns) if n_resamples else (columns,)
         self._high, self._low = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         self._flushed = np.zeros(shape, object)
         self._rows = 0  # in high and low, as often as they count
 
     def add(self, values: np.ndarray, n: int, weights: np.ndarray | None = None) -> None:
-        """Add the first n rows of (at least n, columns), at most the kernel's ROWS; with ``weights`` (n, samples), whole
+        """Add the first n rows of (at least n, columns), at most the kernel's ROWS; with ``weights`` (n, n_resamples), whole
         numbers, each as often as they say."""
         if weights is None:
             self._make_room(n)
@@ -145,7 +145,7 @@ class Adder:
         self._rows = 0
 
     def totals(self) -> np.ndarray:
-        """object ([samples,] columns): the sums so far, in the unit of :class:`ExactSums`."""
+        """object ([n_resamples,] columns): the sums so far, in the unit of :class:`ExactSums`."""
         self._flush()
         return self._flushed
 

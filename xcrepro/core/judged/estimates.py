@@ -314,11 +314,13 @@ class Judged:
 
     # ------------------------------------------------------------------ results
 
-    def estimate(self, *, method: str = "ppi++", target: str = "these rows", interval: float = 0.95) -> pd.DataFrame:
-        """What :func:`estimate` returns, of the blocks so far; method, target and interval as there."""
+    def estimate(
+        self, *, method: str = "ppi++", target: str = "these rows", confidence_level: float = 0.95
+    ) -> pd.DataFrame:
+        """What :func:`estimate` returns, of the blocks so far; method, target and confidence_level as there."""
         unnamed = [*self._sums] == [""]
         sides = {() if unnamed else (name,): [(1.0, name)] for name in self._sums}
-        return self._table(sides, method, target, interval)
+        return self._table(sides, method, target, confidence_level)
 
     def compare(
         self,
@@ -326,21 +328,23 @@ class Judged:
         against: str | None = None,
         method: str = "ppi++",
         target: str = "these rows",
-        interval: float = 0.95,
+        confidence_level: float = 0.95,
     ) -> pd.DataFrame:
-        """What :func:`compare` returns, of the blocks so far; method, target and interval as there."""
+        """What :func:`compare` returns, of the blocks so far; method, target and confidence_level as there."""
         names = [*self._sums]
         if len(names) < 2:
             raise ArgumentError("models", "must be two or more to be compared", f"only {names}")
         pairs = list(itertools.combinations(names, 2))
         if against is not None:
             pairs = [(name, against) for name in names if name != one_of("against", against, names)]
-        return self._table({pair: [(1.0, pair[0]), (-1.0, pair[1])] for pair in pairs}, method, target, interval)
+        return self._table(
+            {pair: [(1.0, pair[0]), (-1.0, pair[1])] for pair in pairs}, method, target, confidence_level
+        )
 
-    def _table(self, sides: dict, method: str, target: str, interval: float) -> pd.DataFrame:
+    def _table(self, sides: dict, method: str, target: str, confidence_level: float) -> pd.DataFrame:
         import pandas as pd
 
-        how = method, target, interval
+        how = method, target, confidence_level
         self._check(*how)
         firsts = self._firsts = self._firsts or {model: self._first(model) for model in self._labels}
         found = [
@@ -358,7 +362,7 @@ class Judged:
                 (*names, metric, k, *values) for side in sides for metric, k, names, values in found if names == side
             ]
         table = pd.DataFrame(rows, columns=[*columns, *_COLUMNS, *weights])
-        table.attrs["interval"] = interval
+        table.attrs["confidence_level"] = confidence_level
         return table
 
     def bounds(self) -> pd.DataFrame:
@@ -394,10 +398,10 @@ class Judged:
             do = f"a row counts when none of its lines is blank; judge {FEW} rows or more, in the order of the sheet"
             raise ArgumentError("verdicts", f"must be on {least} rows or more", f"{drawn.size}", do)
 
-    def _check(self, method: str, target: str, interval: float) -> None:
+    def _check(self, method: str, target: str, confidence_level: float) -> None:
         one_of("method", method, _METHODS)
         one_of("target", target, _TARGETS)
-        real_number("interval", interval, above=0, below=1)
+        real_number("confidence_level", confidence_level, above=0, below=1)
         self._check_rows(3)
         for name, columns in ((metric.name, {*metric.columns}) for metric, _ in self.wanted):
             if not (self.complete or columns <= _OF_HITS):
@@ -474,25 +478,27 @@ class Judged:
                 found.append(text + "xc.judged.sample, judge every one of them, and give only these")
         return found
 
-    def _value(self, metric, i: int, sides: list, firsts: dict, method: str, target: str, interval: float) -> tuple:
+    def _value(
+        self, metric, i: int, sides: list, firsts: dict, method: str, target: str, confidence_level: float
+    ) -> tuple:
         """observed, value, stderr, low, high, judged, weight: of a model, or of the gap between two."""
         if metric.fold != "rows":
-            return self._coverage(i, sides, firsts, interval)
+            return self._coverage(i, sides, firsts, confidence_level)
         observed, f, y = 0.0, 0.0, 0.0
         for sign, model in sides:
             observed = observed + sign * float(metric.formula(self._sums[model])[i])
             f = f + sign * self._in_order(model, "observed", metric.name, i)
             y = y + sign * self._in_order(model, "judged", metric.name, i)
         if self._cheap or self.strata is not None:
-            found = self._regressed(metric, i, sides, observed, f, y, method, target, interval)
+            found = self._regressed(metric, i, sides, observed, f, y, method, target, confidence_level)
         else:
-            given = observed, f, y, self.n_rows, method, target, interval, float(len(sides)), len(sides) == 1
+            given = observed, f, y, self.n_rows, method, target, confidence_level, float(len(sides)), len(sides) == 1
             found = estimated(*given)
         value, error, low, high, *weights = found
         least = 0.0 if len(sides) == 1 else -1.0
         return observed, value, error, max(low, least), min(high, 1.0), f.size, *weights
 
-    def _regressed(self, metric, i: int, sides: list, observed: float, f, y, method, target, interval) -> tuple:
+    def _regressed(self, metric, i: int, sides: list, observed: float, f, y, method, target, confidence_level) -> tuple:
         """As :func:`estimated`, on what is observed and on the cheap verdicts, by strata; with a weight for each."""
         known, columns = [observed], [f]
         if self._cheap:
@@ -504,7 +510,7 @@ class Judged:
             known, columns = [*known, mean], [*columns, cheap]
         if method != "ppi++":
             known, columns = [], []
-        how = interval, float(len(sides)), len(sides) == 1, target == "fresh rows"
+        how = confidence_level, float(len(sides)), len(sides) == 1, target == "fresh rows"
         less = f if method == "ppi" else 0.0
         value, error, low, high, weights = self._of_all(
             np.array(known), np.array(columns).reshape(-1, f.size).T, y - less, *how
@@ -531,7 +537,7 @@ class Judged:
         right = right[np.lexsort((right[:, 1], right[:, 0]))]
         return *self._labels[model].first_ks(), right, self._labels[model].predicted(right[:, 1])
 
-    def _coverage(self, i: int, sides: list, firsts: dict, interval: float) -> tuple:
+    def _coverage(self, i: int, sides: list, firsts: dict, confidence_level: float) -> tuple:
         """As :meth:`_value`: the ends are those of two sums over rows that enclose what is not known."""
         drawn, N, k = self.verdicts.drawn, self.n_rows, int(self.ks[i])
         observed = floor = 0.0
@@ -548,12 +554,12 @@ class Judged:
             ends = shared, each, np.unique(right[:, 1]).size, np.count_nonzero(open_labels)
             few, many, found, all_open = ends if sign > 0 else (-ends[1], -ends[0], -ends[3], -ends[2])
             least, most, floor, ceiling = least + few, most + many, floor + found, ceiling + all_open
-        how = "judged only", "these rows", interval, float(k * len(sides))
+        how = "judged only", "these rows", confidence_level, float(k * len(sides))
         if self.strata is None:
             first, last = (estimated(0.0, np.zeros(drawn.size), each, N, *how) for each in (least, most))
         else:
             none = np.zeros(0), np.zeros((drawn.size, 0))
-            first, last = (self._of_all(*none, each, interval, how[-1]) for each in (least, most))
+            first, last = (self._of_all(*none, each, confidence_level, how[-1]) for each in (least, most))
         known = max(N * first[0], floor), min(N * last[0], ceiling)
         found = sum(known) / 2.0, np.nan, max(N * first[2], floor), min(N * last[3], ceiling)
         shares = (observed / self.n_labels, *((observed + np.array(found)) / self.n_labels).tolist())
@@ -651,7 +657,7 @@ def estimate(
     target : {"these rows", "fresh rows"}
         What the interval is to hold: the value of this very test set, were its truth complete; or the value to be
         expected of other rows of the same kind, as the interval of :func:`xcrepro.evaluate` does.
-    interval : float
+    confidence_level : float
 
     Returns
     -------
@@ -778,7 +784,7 @@ def by_bin(
     rows=None,
     proxy=None,
     strata=None,
-    interval: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> pd.DataFrame:
     """Macro-precision and macro-F1 on the complete truth, by bin of train frequency, from judged rows.
 
@@ -803,7 +809,7 @@ def by_bin(
         Have the judges named every relevant label of the drawn rows? Without it, labels that are neither observed nor
         predicted do not count as relevant, and macro-F1 is about the truth so completed. With it, each such label lowers the
         lower end: by 2 (t + e) / (P + T + e)^2 at the e where this is largest.
-    interval : float
+    confidence_level : float
 
     Returns
     -------
@@ -832,7 +838,7 @@ def by_bin(
     import pandas as pd
 
     fold = Judged(given, k, complete=complete, rows=rows, strata=strata).add(Y, top)
-    fold._check("ppi++", "these rows", interval)
+    fold._check("ppi++", "these rows", confidence_level)
     block, here = Block(Y, top, k), fold.verdicts.drawn
     truth, ids = block.truth, np.maximum(block.ids, 0)
     completed = fold._completed(truth, here, 0)
@@ -865,7 +871,7 @@ def by_bin(
             each = (weights[ids] * cheap).sum(axis=1)
             F, known = each[here][:, None], np.array([math.fsum(each.tolist()) / each.size])
         largest = float((weights[ids] * opened).sum(axis=1).max(initial=0.0))
-        how = interval, largest, True, False, True
+        how = confidence_level, largest, True, False, True
         return tuple(block.n_rows * one for one in fold._of_all(known, F, y, *how)[:4])
 
     found = []

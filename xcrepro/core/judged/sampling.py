@@ -92,7 +92,8 @@ def next_rows(found: pd.DataFrame, given, within: float, n_rows: int, seed: int 
         if not spread > 0:
             continue
         while (
-            n < n_rows and t_reach(found.attrs["interval"], n - 2) * spread * np.sqrt(1.0 / n - 1.0 / n_rows) > within
+            n < n_rows
+            and t_reach(found.attrs["confidence_level"], n - 2) * spread * np.sqrt(1.0 / n - 1.0 / n_rows) > within
         ):
             n = min(n_rows, n + max(1, n // 50))
         most = max(most, n)
@@ -174,7 +175,7 @@ def estimated(
     n_rows: int,
     method: str = "ppi++",
     target: str = "these rows",
-    interval: float = 0.95,
+    confidence_level: float = 0.95,
     largest: float = 1.0,
     skewed: bool = True,
 ) -> tuple[float, float, float, float, float]:
@@ -186,7 +187,7 @@ def estimated(
     moved outwards by the skewness of the judged rows (Hall, On the removal of skewness by transformation, 1992): missing
     labels change few rows, and often those in one direction, so that few judged rows tend to show too little of it. If
     y - weight f is the same in all judged rows, the interval has room for as many other rows as n draws can miss: a share
-    of 1 - (half of 1 - interval)^(1 / n), each other by ``largest``.
+    of 1 - (half of 1 - confidence_level)^(1 / n), each other by ``largest``.
     """
     n = y.size
     f_mean, y_mean = math.fsum(f.tolist()) / n, math.fsum(y.tolist()) / n
@@ -206,9 +207,9 @@ def estimated(
     if target == "fresh rows":
         error += apart / n_rows
     stderr = math.sqrt(error)
-    reach = float(t_reach(interval, dof))
+    reach = float(t_reach(confidence_level, dof))
     if flat and left > 0:
-        missed = 1.0 - float(arithmetic.power(0.5 - interval / 2.0, 1.0 / n))
+        missed = 1.0 - float(arithmetic.power(0.5 - confidence_level / 2.0, 1.0 / n))
         low = high = missed * largest * left + reach * stderr
     else:
         bend = math.fsum((rest * rest * rest).tolist()) / (squares * math.sqrt(squares)) if skewed and left > 0 else 0.0
@@ -222,7 +223,7 @@ def regressed(
     y: np.ndarray,
     sizes: np.ndarray,
     of: np.ndarray,
-    interval: float = 0.95,
+    confidence_level: float = 0.95,
     largest: float = 1.0,
     skewed: bool = True,
     fresh: bool = False,
@@ -281,13 +282,13 @@ def regressed(
         part = (each * rest) ** 2
         fourth = n * total(part * part) / total(part) ** 2
         dof = max(min(dof, 2.0 * n / max(fourth - 1.0, 1e-9)), 1.0)
-    stderr, reach = math.sqrt(error), float(t_reach(interval, dof))
+    stderr, reach = math.sqrt(error), float(t_reach(confidence_level, dof))
     if flat and pull.any():
         alike = 1.0 / math.fsum((share * share / np.maximum(drawn, 1)).tolist()) if sizes.size > 1 else n
-        missed = 1.0 - float(arithmetic.power(0.5 - interval / 2.0, 1.0 / alike))
+        missed = 1.0 - float(arithmetic.power(0.5 - confidence_level / 2.0, 1.0 / alike))
         low = high = missed * largest * (1.0 - n / sizes.sum()) + reach * stderr
         if p:
-            found = regressed(known[:-1], F[:, :-1], y, sizes, of, interval, largest, skewed, fresh, heavy)
+            found = regressed(known[:-1], F[:, :-1], y, sizes, of, confidence_level, largest, skewed, fresh, heavy)
             if found[3] - found[2] < low + high:
                 return *found[:4], np.append(found[4], 0.0)
     else:

@@ -146,7 +146,7 @@ def ece(
 
 
 def corrected_ece(
-    scores, hits, k: int | None = None, *, bins: int = BINS, closed: str = "left", confidence: float = 0.95
+    scores, hits, k: int | None = None, *, bins: int = BINS, closed: str = "left", confidence_level: float = 0.95
 ) -> CorrectedECE:
     """ECE without the noise of its hits: the floor, the rest, and an interval.
 
@@ -167,7 +167,7 @@ def corrected_ece(
     ----------
     scores, hits, k, bins, closed
         As for :func:`ece`.
-    confidence : float
+    confidence_level : float
         Of the interval, between 0 and 1.
 
     Returns
@@ -185,8 +185,8 @@ def corrected_ece(
     >>> [round(value, 3) for value in found]
     [0.109, 0.032, 0.106, 0.081, 0.132]
     """
-    real_number("confidence", confidence, above=0, below=1)
-    return corrected_of(_sums(scores, hits, k, bins, closed).table, confidence)
+    real_number("confidence_level", confidence_level, above=0, below=1)
+    return corrected_of(_sums(scores, hits, k, bins, closed).table, confidence_level)
 
 
 def ace(scores, hits, k: int | None = None, *, bins: int = BINS, norm: str = "l1", half: str | None = None) -> float:

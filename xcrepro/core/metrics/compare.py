@@ -31,14 +31,14 @@ def compare(
     ks=KS,
     *,
     against: str | None = None,
-    interval: float = 0.95,
+    confidence_level: float = 0.95,
     margin: float | None = None,
     inverse_propensity=None,
     label_counts=None,
     n_relevant=None,
     hierarchy=None,
     extra: Mapping[str, Callable] | None = None,
-    samples: int = 1000,
+    n_resamples: int = 1000,
     seed: int = 0,
 ) -> pd.DataFrame:
     """The difference of each two models, with its interval and p, all corrected together.
@@ -58,13 +58,13 @@ def compare(
     ks : int or sequence of int
     against : str, optional
         A model: then each other one is compared with it only, and it is always ``right``.
-    interval : float
+    confidence_level : float
         The probability with which ``low`` to ``high`` is to hold the difference that is to be expected on fresh test rows; each
         interval for itself, not corrected.
     margin : float, optional
         The smallest difference that matters to you, as a fraction: 0.005 is half a point. A large p does not say that two
         models are alike; with a margin the table does.
-    inverse_propensity, label_counts, n_relevant, hierarchy, extra, samples, seed
+    inverse_propensity, label_counts, n_relevant, hierarchy, extra, n_resamples, seed
         As for :func:`xcrepro.evaluate`.
 
     Returns
@@ -124,7 +124,7 @@ def compare(
         if not all(has_predictions(run) for run in runs):
             do = "leave it out of the comparison, or look why its file is empty"
             raise ArgumentError("models", "must have a prediction each", f"none in any row of {name!r}", do)
-    real_number("interval", interval, above=0, below=1)
+    real_number("confidence_level", confidence_level, above=0, below=1)
     if margin is not None:
         real_number("margin", margin, above=0, below=1)
     ranking.check_goes_with(n_relevant, inverse_propensity)
@@ -134,13 +134,13 @@ def compare(
         right = names.index(against if against in names else one_of("against", against, names))
         pairs = [(left, right) for left in range(len(names)) if left != right]
     options = Options(inverse_propensity, n_relevant, label_counts, hierarchy, extra)
-    how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": pairs}
+    how = {"n_resamples": n_resamples, "seed": seed, "confidence_level": confidence_level, "pairs": pairs}
     engine = Replicates(Y, given, ks, metrics, options, **how)
     found = engine.differences()
     warn_of_ties(Y, given, ks, metrics, engine.own)
     found.insert(found.columns.get_loc("p raw"), "p", holm(found["p raw"]))
     if margin is not None:
         found["alike"] = (found["low"] > -margin) & (found["high"] < margin)
-        shown = distributions.normal_quantile((1 + interval) / 2) + distributions.normal_quantile(_POWER)
+        shown = distributions.normal_quantile((1 + confidence_level) / 2) + distributions.normal_quantile(_POWER)
         found["detectable"] = shown * found["stderr"]
     return found

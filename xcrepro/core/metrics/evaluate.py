@@ -33,12 +33,12 @@ def evaluate(
     hierarchy=None,
     metrics=None,
     extra: Mapping[str, Callable] | None = None,
-    interval: float | None = None,
-    samples: int = 1000,
+    confidence_level: float | None = None,
+    n_resamples: int = 1000,
     seed: int = 0,
     ties: str = "lowest-id",
 ) -> pd.DataFrame:
-    """Every ranking and label-wise metric, in one pass over the rows; with ``interval`` also how sure each value is.
+    """Every ranking and label-wise metric, in one pass over the rows; with ``confidence_level`` also how sure each value is.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def evaluate(
         returns an array with a number for each row is averaged over rows, and its interval is that of such a mean. One that
         returns a number of all rows together has the other kind of interval, for which it is called on parts of the rows, some
         thousand times. Those that ``metrics`` does not name are asked for at all of ``ks``. Not for blocks.
-    interval : float, optional
+    confidence_level : float, optional
         Such as 0.95: adds the columns ``stderr``, ``low`` and ``high``. The interval is to hold, with this probability, the
         value that is to be expected on a fresh test set of as many rows. It takes each metric's own replicates of the rows (see
         the notes), the same for all models. Not for blocks.
-    samples : int
+    n_resamples : int
         How many samples the bootstrap of sums over rows draws; all other metrics take a tenth as many cuts of the rows into
         quarters, 20 at least.
     seed : int
@@ -83,8 +83,8 @@ def evaluate(
         What labels with equal scores (as float32) are worth. ``"lowest-id"`` takes the order of ``top``, in which the lowest
         id comes first. ``"expected"`` gives the mean over all orders of tied labels, ``"bounds"`` besides the value the lowest,
         expected and highest one; both in closed form, for metrics that add up over places (so not for MRR, AP and LRAP, nor
-        for macro-averages) and without ``interval``. Ties count as far as labels are stored: keep more places than the largest
-        k, or a tie across the k-th place is not seen.
+        for macro-averages) and without ``confidence_level``. Ties count as far as labels are stored: keep more places than the
+        largest k, or a tie across the k-th place is not seen.
 
     Returns
     -------
@@ -101,10 +101,10 @@ def evaluate(
         row only if its last two scores are equal; 0 then does not say that nothing ties beyond.
 
         Of a mapping, the column ``model`` comes first, and the value is the mean over the model's runs. If a model has several
-        runs, ``interval`` adds two more columns: ``stderr points`` is the part of the error that other test points would
-        make, and ``stderr runs`` the part of other trainings. Then ``stderr`` is the root of the sum of their squares, and
-        ``low`` and ``high`` use it with Student's law (Satterthwaite's degrees of freedom). A model with one run says nothing
-        of its trainings: its ``stderr runs`` is NaN and its interval is about the test points only.
+        runs, ``confidence_level`` adds two more columns: ``stderr points`` is the part of the error that other test points
+        would make, and ``stderr runs`` the part of other trainings. Then ``stderr`` is the root of the sum of their squares,
+        and ``low`` and ``high`` use it with Student's law (Satterthwaite's degrees of freedom). A model with one run says
+        nothing of its trainings: its ``stderr runs`` is NaN and its interval is about the test points only.
         The law is close for four runs and more. If trainings make most of the error, intervals of 95 % hold the truth in
         about 92 % of cases with three runs and in 88 % with two.
 
@@ -117,8 +117,8 @@ def evaluate(
     ------
     ArgumentError
         For an unknown metric (the nearest is named), what a metric needs and was not given, and no rows; for a model whose
-        predictions do not fit ``Y``, by its name; with ``interval`` for fewer than 8 rows and for blocks; for other ``ties``
-        with ``interval`` or a metric that does not add up over places.
+        predictions do not fit ``Y``, by its name; with ``confidence_level`` for fewer than 8 rows and for blocks; for other
+        ``ties`` with ``confidence_level`` or a metric that does not add up over places.
 
     Warns
     -----
@@ -131,14 +131,14 @@ def evaluate(
     The rows are taken for independent draws, and an interval is to hold the value that is to
     be expected on a fresh test set of as many rows. Two methods:
 
-    - ``"bootstrap"``, for sums over rows and ratios of sums: rows are drawn anew with replacement, ``samples`` times; the ends
-      are the (1 - confidence)/2 quantiles of the samples' values, linear between samples.
-    - ``"halves"``, for metrics of labels and of (score, hit) pairs. The rows are cut at random into four parts, ``samples //
-      10`` times and at least 20. Disjoint parts are independent test sets: half the mean squared difference of two halves is
+    - ``"bootstrap"``, for sums over rows and ratios of sums: rows are drawn anew with replacement, ``n_resamples`` times; the
+      ends are the (1 - confidence_level)/2 quantiles of the samples' values, linear between samples.
+    - ``"halves"``, for metrics of labels and of (score, hit) pairs. The rows are cut at random into four parts, ``n_resamples
+      // 10`` times and at least 20. Disjoint parts are independent test sets: half the mean squared difference of two halves is
       an unbiased estimate of the variance on n/2 rows, V2, the variance of the four quarters one of that on n/4 rows, V4. A
       power law through both gives the variance on n rows, V2 (V2 / V4), that is V2 / 2 for a mean; more where variance falls
-      more slowly, as that of coverage does. The ends are the value minus and plus the normal quantile times its root. It
-      may reach beyond a metric's range.
+      more slowly, as that of coverage does. The ends are the value minus and plus the normal quantile times its root. It may
+      reach beyond a metric's range.
 
     Drawing with replacement is wrong for the second kind: a sample has but 63 % of the rows, each label is hit by fewer, each
     bin is rougher; the values of all samples lie on one side and the interval may leave out the value itself.
@@ -190,12 +190,12 @@ def evaluate(
     second model differ by so much that most of its error is the training's:
 
     >>> half, third, quarter = (TopK.from_ids(np.arange(40)[:, None] // step * step, n_labels=40) for step in (2, 3, 4))
-    >>> evaluate(np.eye(40), half, 1, metrics=["P", "coverage"], interval=0.95).round(2)
+    >>> evaluate(np.eye(40), half, 1, metrics=["P", "coverage"], confidence_level=0.95).round(2)
          metric  k  value  stderr   low  high
     0         P  1    0.5    0.08  0.35  0.65
     1  coverage  1    0.5    0.08  0.34  0.66
     >>> models = {"one": half, "three": [half, third, quarter]}
-    >>> evaluate(np.eye(40), models, 1, metrics="P", interval=0.95).round(2).set_index("model").T
+    >>> evaluate(np.eye(40), models, 1, metrics="P", confidence_level=0.95).round(2).set_index("model").T
     model           one three
     metric            P     P
     k                 1     1
@@ -207,8 +207,10 @@ def evaluate(
     stderr runs     NaN  0.07
     """
     ranking.check_goes_with(n_relevant, inverse_propensity)
-    if one_of("ties", ties, ("lowest-id", "expected", "bounds")) != "lowest-id" and interval is not None:
-        raise ArgumentError("ties", "must be 'lowest-id' with interval", repr(ties), "ask for one of them at a time")
+    if one_of("ties", ties, ("lowest-id", "expected", "bounds")) != "lowest-id" and confidence_level is not None:
+        raise ArgumentError(
+            "ties", "must be 'lowest-id' with confidence_level", repr(ties), "ask for one of them at a time"
+        )
     if metrics is None:
         given = inverse_propensity is not None, label_counts is not None, n_relevant is not None
         metrics = registry.default(*given, ties, hierarchy is not None)
@@ -222,14 +224,14 @@ def evaluate(
         Y = as_truth(labels_as_matrix("Y", Y, first.n_labels))
         own = callers.metrics_of(extra, Y, first)
     many = isinstance(top, Mapping)
-    if interval is not None:
+    if confidence_level is not None:
         if top is None:
-            do = "xc.State(..., samples=1000) draws as blocks come"
-            raise ArgumentError("interval", "must go with a truth and its predictions", "blocks, or no top", do)
-        real_number("interval", interval, above=0, below=1)
+            do = "xc.State(..., n_resamples=1000) draws as blocks come"
+            raise ArgumentError("confidence_level", "must go with a truth and its predictions", "blocks, or no top", do)
+        real_number("confidence_level", confidence_level, above=0, below=1)
         models = replicates.models_of("top", top) if isinstance(top, Mapping) else {"": [top]}
         options = replicates.Options(inverse_propensity, n_relevant, label_counts, hierarchy, extra)
-        how = {"samples": samples, "seed": seed, "confidence": interval, "pairs": []}
+        how = {"n_resamples": n_resamples, "seed": seed, "confidence_level": confidence_level, "pairs": []}
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
         warn_of_ties(Y, models, ks, metrics, own)
         return table if many else table.drop(columns="model")

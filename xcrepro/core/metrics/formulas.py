@@ -102,10 +102,10 @@ def floor_of(table: np.ndarray) -> float:
     return float(np.sqrt(2.0 / np.pi) * noise.sum() / table[COUNT].sum())
 
 
-def corrected_of(table: np.ndarray, confidence: float | None = None) -> CorrectedECE:
-    """See :func:`xcrepro.metrics.corrected_ece`; without ``confidence`` the ends of the interval are NaN."""
+def corrected_of(table: np.ndarray, confidence_level: float | None = None) -> CorrectedECE:
+    """See :func:`xcrepro.metrics.corrected_ece`; without ``confidence_level`` the ends of the interval are NaN."""
     error, floor = binned_error(table), floor_of(table)
-    z = np.nan if confidence is None else distributions.normal_quantile((1.0 + confidence) / 2.0)
+    z = np.nan if confidence_level is None else distributions.normal_quantile((1.0 + confidence_level) / 2.0)
     table = table[:, table[COUNT] > 0]
     low, corrected, high = (
         np.nan if np.isnan(level) else _without_noise(table, error, level) for level in (z, 0.0, -z)

@@ -377,7 +377,7 @@ def _over_draws(n_draws: int, n_rows: int, rows_a_draw: int, work) -> list:
     return [one for part in threads.over_rows(len(firsts), stretches, min_rows=1) for one in part]
 
 
-def _drawn_with_replacement(systems, names, n_rows: int, samples: int, seed: int) -> np.ndarray:
+def _drawn_with_replacement(systems, names, n_rows: int, n_resamples: int, seed: int) -> np.ndarray:
     """(samples, systems, names, K), the same rows for all systems."""
 
     def draw(first: int, last: int) -> np.ndarray:
@@ -387,7 +387,7 @@ def _drawn_with_replacement(systems, names, n_rows: int, samples: int, seed: int
             times[sample - first] = np.bincount(rows, minlength=n_rows)
         return np.stack([system.values(times, names) for system in systems], axis=1)
 
-    return np.concatenate(_over_draws(samples, n_rows, 1, draw))
+    return np.concatenate(_over_draws(n_resamples, n_rows, 1, draw))
 
 
 _SLOPES = (-2.0, 1.0)  # of the variance with the number of rows, both logarithmic; -1 is that of a mean
@@ -424,7 +424,7 @@ def error_of_parts(quarters: np.ndarray, halves: np.ndarray, rows: float) -> np.
         return np.sqrt(np.where(halves > 0, halves * arithmetic.power(rows, slope), halves))
 
 
-def mean_difference(Y, cells: Sequence[tuple[TopK, TopK, int]], metric: str, samples: int = 1000, seed: int = 0):
+def mean_difference(Y, cells: Sequence[tuple[TopK, TopK, int]], metric: str, n_resamples: int = 1000, seed: int = 0):
     """The mean over cells (left, right, k) of left minus right, and its standard error for the draw of the rows, which are the
     same for all cells."""
     truth, one = as_truth(Y), registry.METRICS[metric]
@@ -434,10 +434,10 @@ def mean_difference(Y, cells: Sequence[tuple[TopK, TopK, int]], metric: str, sam
         return (values[::2] - values[1::2]).mean(axis=0, keepdims=True)
 
     if one.interval == "bootstrap":
-        drawn = _drawn_with_replacement(systems, [metric], truth.n_rows, samples, seed)
+        drawn = _drawn_with_replacement(systems, [metric], truth.n_rows, n_resamples, seed)
         error = join(np.moveaxis(drawn, 1, 0)).std(axis=1, ddof=1)
     else:
-        error = _standard_errors(systems, [metric], truth.n_rows, max(20, samples // 10), seed, join)
+        error = _standard_errors(systems, [metric], truth.n_rows, max(20, n_resamples // 10), seed, join)
     return float(join(np.stack([system.here() for system in systems])).item()), float(error.item())
 
 
@@ -520,10 +520,10 @@ class Replicates:
     """
 
     def __init__(
-        self, Y, models, ks, metrics, options: Options, *, samples, seed, confidence, method=None, pairs=None
+        self, Y, models, ks, metrics, options: Options, *, n_resamples, seed, confidence_level, method=None, pairs=None
     ) -> None:
-        self._samples, self._seed = whole_number("samples", samples, 20), whole_number("seed", seed)
-        self._confidence = real_number("confidence", confidence, above=0, below=1)
+        self._n_resamples, self._seed = whole_number("n_resamples", n_resamples, 20), whole_number("seed", seed)
+        self._confidence_level = real_number("confidence_level", confidence_level, above=0, below=1)
         one_of("method", method, _METHODS)
         self._models, self._runs = list(models), [len(runs) for runs in models.values()]
         self._pairs = list(itertools.combinations(range(len(models)), 2)) if pairs is None else pairs
@@ -581,18 +581,18 @@ class Replicates:
         return Estimates(values, error, low, high, p)
 
     def _bootstrap(self, names, values) -> tuple[np.ndarray, ...]:
-        drawn = _drawn_with_replacement(self._systems, names, self._n_rows, self._samples, self._seed)
+        drawn = _drawn_with_replacement(self._systems, names, self._n_rows, self._n_resamples, self._seed)
         drawn, models = self._joined(drawn, axis=1), len(self._models)
-        tail = (1.0 - self._confidence) / 2.0
+        tail = (1.0 - self._confidence_level) / 2.0
         low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
         below, above = (drawn[:, models:] <= 0).sum(axis=0), (drawn[:, models:] >= 0).sum(axis=0)
-        p = np.minimum(2.0 * (1 + np.minimum(below, above)) / (1 + self._samples), 1.0)
+        p = np.minimum(2.0 * (1 + np.minimum(below, above)) / (1 + self._n_resamples), 1.0)
         return drawn.std(axis=0, ddof=1), low, high, np.where(np.isnan(low[models:]), np.nan, p)
 
     def _halves(self, names, values) -> tuple[np.ndarray, ...]:
-        partitions = max(20, self._samples // 10)
+        partitions = max(20, self._n_resamples // 10)
         error = _standard_errors(self._systems, names, self._n_rows, partitions, self._seed, self._joined)
-        reach = distributions.normal_quantile((1.0 + self._confidence) / 2.0) * error
+        reach = distributions.normal_quantile((1.0 + self._confidence_level) / 2.0) * error
         difference, its_error = values[len(self._models) :], error[len(self._models) :]
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(difference == 0, 0.0, difference / its_error)
@@ -611,7 +611,7 @@ class Replicates:
             np.stack([*each, *(each[i] + each[j] for i, j in self._pairs)]) for each in (each_runs, squares)
         )
         error = np.where(of_runs > 0, np.sqrt(found.error * found.error + of_runs), found.error)
-        level = (1.0 + self._confidence) / 2.0
+        level = (1.0 + self._confidence_level) / 2.0
         with np.errstate(divide="ignore", invalid="ignore"):
             degrees = np.where(fourth > 0, np.square(error * error) / fourth, np.inf)
             reach = distributions.student_quantile(degrees, level) * error
@@ -646,7 +646,7 @@ class Replicates:
                 fraction = metric.unit == "fraction"
                 if fraction and error == 0 and value in (0.0, 1.0) and self._n_rows <= FEW_ROWS:
                     low, high = self._of_rows_alike(value)
-                    error = (high - low) / (2.0 * distributions.normal_quantile((1.0 + self._confidence) / 2.0))
+                    error = (high - low) / (2.0 * distributions.normal_quantile((1.0 + self._confidence_level) / 2.0))
                 if fraction and metric.fold != "rows":  # unbiased estimates, which may leave [0, 1], are sums over rows
                     low, high = max(low, 0.0), min(high, 1.0)
                 rows.append((model, name, k, value, error, low, high, *more))
@@ -654,7 +654,7 @@ class Replicates:
 
     def _of_rows_alike(self, value: float) -> tuple[float, float]:
         """The exact interval of a share that is 0 or 1 in all rows (Clopper and Pearson)."""
-        end = float(arithmetic.power(np.array([(1.0 - self._confidence) / 2.0]), 1.0 / self._n_rows)[0])
+        end = float(arithmetic.power(np.array([(1.0 - self._confidence_level) / 2.0]), 1.0 / self._n_rows)[0])
         return (end, 1.0) if value else (0.0, 1.0 - end)
 
     def _of_few(self, name: str, i: int, pair: tuple[int, int], found: Sequence[float], p: float) -> list[float]:
@@ -663,7 +663,7 @@ class Replicates:
         the other way round. The interval holds 0 where p is above what it leaves out, and only there."""
         value, error, low, high = found
         one, other = (int(np.cumsum([0, *self._runs])[model]) for model in pair)
-        metric, level = self._systems[one].metric(name), 1.0 - self._confidence
+        metric, level = self._systems[one].metric(name), 1.0 - self._confidence_level
         reach = distributions.normal_quantile(1.0 - level / 2.0)
         if metric.fold == "rows":
             rows = self._systems[one]._parts["rows"]

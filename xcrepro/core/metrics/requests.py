@@ -29,7 +29,7 @@ class Options:
     closed: str = "left"
     cap: float = CAP
     beta: float = 1.0
-    samples: int = 0
+    n_resamples: int = 0
     seed: int = 0
     ties: str = "lowest-id"
 
@@ -37,7 +37,10 @@ class Options:
         one_of("ties", self.ties, ("lowest-id", "expected", "bounds"))
         if not (self.bins is BINS and self.closed == "left" and self.cap is CAP):  # the defaults
             PairSums([1], **self.calibration)  # checks them
-        checked = {"beta": real_number("beta", self.beta, above=0), "samples": whole_number("samples", self.samples)}
+        checked = {
+            "beta": real_number("beta", self.beta, above=0),
+            "n_resamples": whole_number("n_resamples", self.n_resamples),
+        }
         for name, value in (checked | {"seed": whole_number("seed", self.seed, 0, 2**63 - 1)}).items():
             object.__setattr__(self, name, value)
 
@@ -71,9 +74,11 @@ class Asked:
             do = "xcrepro.Hierarchy.from_pairs(pairs, label_names), or from_paths"
             raise ArgumentError("hierarchy", "must be a Hierarchy", type(hierarchy).__name__, do)
         self.hierarchy = hierarchy
-        if options.samples and not any(metric.interval == "bootstrap" for metric, _ in self.wanted):
-            do = "drawn rows cover fewer labels and fill bins more roughly: xc.evaluate(..., interval=0.95) has what holds"
-            raise ArgumentError("samples", "must go with a metric that is made of sums over rows", "none", do)
+        if options.n_resamples and not any(metric.interval == "bootstrap" for metric, _ in self.wanted):
+            do = (
+                "drawn rows cover fewer labels and fill bins more roughly: take xc.evaluate(..., confidence_level=0.95)"
+            )
+            raise ArgumentError("n_resamples", "must go with a metric that is made of sums over rows", "none", do)
         self.folds(0)  # what a metric lacks is said at once
 
     def _check_ties(self) -> None:
@@ -82,8 +87,8 @@ class Asked:
             known = [name for name, metric in registry.METRICS.items() if metric.adds_up]
             rule = f"must add up over places with ties={self.options.ties!r}"
             raise ArgumentError("metrics", rule, odd[0], f"these do: {', '.join(known)}")
-        if self.options.samples:
-            raise ArgumentError("ties", "must be 'lowest-id' with samples", repr(self.options.ties))
+        if self.options.n_resamples:
+            raise ArgumentError("ties", "must be 'lowest-id' with n_resamples", repr(self.options.ties))
 
     @property
     def given(self) -> dict[str, np.ndarray | None]:
@@ -115,8 +120,8 @@ class Asked:
             about = self._at("rows"), columns, self.weights, options.beta
             alike = options.ties == "lowest-id"
             found["rows"] = RowSums(*about, hierarchy=self.hierarchy) if alike else TiedSums(*about)
-            if options.samples:
-                found["drawn"] = RowSums(*about, options.samples, hierarchy=self.hierarchy)
+            if options.n_resamples:
+                found["drawn"] = RowSums(*about, options.n_resamples, hierarchy=self.hierarchy)
         if kinds & {*(of_labels := ("labels", "bins", "truths", "predicted"))}:
             found["labels"] = LabelCounts(n_labels, self._at(*of_labels))
         if "truths" in kinds:

@@ -68,8 +68,12 @@ def of_folds(folds: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def check_samples(header: dict, arrays: dict[str, np.ndarray]) -> None:
     """ValueError unless the sums of so many samples are there: they are made before they are read."""
-    if header["samples"] and header["n_labels"] is not None and len(arrays["drawn.n_rows"]) != header["samples"]:
-        raise ValueError(f"sums of {len(arrays['drawn.n_rows'])} samples, {header['samples']} in its header")
+    if (
+        header["n_resamples"]
+        and header["n_labels"] is not None
+        and len(arrays["drawn.n_rows"]) != header["n_resamples"]
+    ):
+        raise ValueError(f"sums of {len(arrays['drawn.n_rows'])} samples, {header['n_resamples']} in its header")
 
 
 def restored(folds_of: Callable[[int], dict[str, Any]], header: dict, arrays: dict[str, np.ndarray]) -> dict[str, Any]:

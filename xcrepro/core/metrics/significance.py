@@ -80,9 +80,9 @@ def paired_bootstrap(
     ks=KS,
     *,
     metrics: str | Sequence[str] = ("P",),
-    samples: int = 1000,
+    n_resamples: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     inverse_propensity=None,
     n_relevant=None,
     label_counts=None,
@@ -100,11 +100,11 @@ def paired_bootstrap(
     metrics : str or sequence of str
         Names of :func:`xcrepro.metrics.table`, at all ks or at one, as ``"nDCG@5"``. Calibration metrics need scores in
         [0, 1]. ``binned macro-F1`` gives one outcome a bin that has labels.
-    samples : int
+    n_resamples : int
         At least 20.
     seed : int
         The same seed gives the same result on every machine, with any number of threads.
-    confidence : float
+    confidence_level : float
         Of the intervals, between 0 and 1.
     inverse_propensity, n_relevant, label_counts, hierarchy
         As for :func:`xcrepro.evaluate`.
@@ -136,13 +136,13 @@ def paired_bootstrap(
     >>> Y = np.eye(40)
     >>> right = TopK.from_ids(np.arange(40)[:, None], n_labels=40)
     >>> half = TopK.from_ids(np.arange(40)[:, None] // 2 * 2, n_labels=40)
-    >>> [one] = paired_bootstrap(Y, right, half, ks=1, samples=200)
+    >>> [one] = paired_bootstrap(Y, right, half, ks=1, n_resamples=200)
     >>> one.ours, one.baseline, one.low < 0.5 < one.high, one.p < 0.05
     (1.0, 0.5, True, True)
     """
     one_of("correction", correction, _CORRECTIONS)
     about = Options(inverse_propensity, n_relevant, label_counts, hierarchy)
-    how = {"samples": samples, "seed": seed, "confidence": confidence, "method": method}
+    how = {"n_resamples": n_resamples, "seed": seed, "confidence_level": confidence_level, "method": method}
     replicates = Replicates(Y, {"ours": [ours], "baseline": [baseline]}, ks, metrics, about, **how)
     value, _, low, high, p = replicates.of_points()
     found = []
@@ -258,9 +258,9 @@ def macro_t_test(
     ks=KS,
     *,
     metrics: Sequence[str] = ("macro-F1",),
-    samples: int = 1000,
+    n_resamples: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
+    confidence_level: float = 0.95,
     inverse_propensity=None,
     n_relevant=None,
     label_counts=None,
@@ -290,9 +290,9 @@ def macro_t_test(
 
     Parameters
     ----------
-    Y, ours, baseline, ks, metrics, confidence, inverse_propensity, n_relevant, label_counts, hierarchy, correction
+    Y, ours, baseline, ks, metrics, confidence_level, inverse_propensity, n_relevant, label_counts, hierarchy, correction
         As for :func:`paired_bootstrap`.
-    samples, seed : int
+    n_resamples, seed : int
         Of the random signs behind ``shared``; nothing else is drawn.
     over : {"all", "test"}
         The labels paired, all of them (reeval's averages) or those with a test positive; ``coverage (test)`` always pairs the
@@ -327,9 +327,9 @@ def macro_t_test(
     (0.667, 6.63, 11.0, 'labels', True)
     """
     asked = registry.wanted(metrics, ks)
-    whole_number("samples", samples, 20)
+    whole_number("n_resamples", n_resamples, 20)
     whole_number("seed", seed)
-    real_number("confidence", confidence, above=0, below=1)
+    real_number("confidence_level", confidence_level, above=0, below=1)
     one_of("correction", correction, _CORRECTIONS)
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
@@ -350,16 +350,16 @@ def macro_t_test(
             test = name, int(k), unit
             if unit == "blocks of rows":
                 blocks = min(_BLOCKS, truth.n_rows)
-                found.append(_t_test(*test, blocks, here[m, i], errors[name][i], 1, confidence))
+                found.append(_t_test(*test, blocks, here[m, i], errors[name][i], 1, confidence_level))
                 continue
             d, paired = systems[0].units(name, i, over)
             d = (d - systems[1].units(name, i, over)[0])[paired]
             error = d.std(ddof=1) / math.sqrt(d.size) if d.size > 1 else np.nan
             mean = float(d.mean()) if d.size else np.nan
-            one = _t_test(*test, d.size, mean, error, more_than, confidence)
+            one = _t_test(*test, d.size, mean, error, more_than, confidence_level)
             if unit == "labels" and d.any() and not np.isnan(one.p):
                 together = together or _Together(truth)
-                one = replace(one, shared=together.alike(d, paired, samples, seed))
+                one = replace(one, shared=together.alike(d, paired, n_resamples, seed))
             found.append(one)
     _warn_of_shared([one for one in found if one.shared > _SHARED])
     return _corrected(found, correction)
@@ -370,9 +370,9 @@ def t_p_value(t, dof):
     return 2.0 * distributions.student(dof, -np.abs(t))
 
 
-def t_reach(confidence: float, dof):
+def t_reach(confidence_level: float, dof):
     """Standard errors to either side of a mean that make its two-sided interval by Student's t."""
-    return distributions.student_quantile(dof, 0.5 + confidence / 2.0)
+    return distributions.student_quantile(dof, 0.5 + confidence_level / 2.0)
 
 
 def _jackknife(systems: list[System], names: list[str], n_rows: int) -> np.ndarray:
@@ -387,14 +387,14 @@ def _jackknife(systems: list[System], names: list[str], n_rows: int) -> np.ndarr
     return np.sqrt((blocks - 1) / blocks * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0))
 
 
-def _t_test(name, k, unit, m, mean, error, more_than, confidence) -> TTest:
+def _t_test(name, k, unit, m, mean, error, more_than, confidence_level) -> TTest:
     if m <= more_than or np.isnan(error) or np.isnan(mean):
         return TTest(name, k, unit, m, float(mean), *[np.nan] * 7)
     # Units that all differ by the same leave no spread: t is infinite, as it should be; where none differs it is 0.
     with np.errstate(divide="ignore"):
         t = float(np.divide(mean, error)) if mean else 0.0
     p = float(t_p_value(t, m - 1))
-    reach = float(t_reach(confidence, m - 1) * error)
+    reach = float(t_reach(confidence_level, m - 1) * error)
     return TTest(name, k, unit, m, float(mean), mean - reach, mean + reach, t, m - 1.0, p, p, np.nan)
 
 
@@ -417,7 +417,7 @@ class _Together:
         shape = truth.n_rows, truth.n_labels
         self._matrix = sparse.csr_matrix((scale[truth.indices], truth.indices, truth.indptr), shape=shape)
 
-    def alike(self, differences: np.ndarray, paired: np.ndarray, samples: int, seed: int) -> float:
+    def alike(self, differences: np.ndarray, paired: np.ndarray, n_resamples: int, seed: int) -> float:
         """How many standard deviations of random signs the differences of such labels agree; NaN where none meet."""
         d = np.zeros(self._true.size)
         d[paired] = differences
@@ -434,5 +434,5 @@ class _Together:
             return float((rows * rows).sum()) - squares
 
         rng = np.random.default_rng(seed)
-        spread = np.std([agreement(d * rng.choice((-1.0, 1.0), d.size)) for _ in range(samples)])
+        spread = np.std([agreement(d * rng.choice((-1.0, 1.0), d.size)) for _ in range(n_resamples)])
         return float(agreement(d) / spread) if spread > 1e-12 * max(squares, 1e-300) else np.nan

@@ -47,10 +47,10 @@ class State:
         Take rows whose numbers it has seen.
     **options
         ``bins``, ``closed``, ``cap``: of the calibration metrics, see :mod:`xcrepro.core.metrics.calibration`. ``beta`` (float,
-        above 0, 1.0 by default): of F. ``samples``, ``seed`` (int, 0 by default): with ``samples``, :meth:`intervals` of sums
-        over rows: a bootstrap whose weights are Poisson(1), drawn from the seed and the row's number, so that it merges as all
-        else does; each block then says its ``first_row``. The sums of every sample are kept. ``ties`` ("lowest-id", "expected"
-        or "bounds"): as for :func:`xcrepro.evaluate`; only for sums over rows that add up over places.
+        above 0, 1.0 by default): of F. ``n_resamples``, ``seed`` (int, 0 by default): with ``n_resamples``, :meth:`intervals`
+        of sums over rows: a bootstrap whose weights are Poisson(1), drawn from the seed and the row's number, so that it merges
+        as all else does; each block then says its ``first_row``. The sums of every sample are kept. ``ties`` ("lowest-id",
+        "expected" or "bounds"): as for :func:`xcrepro.evaluate`; only for sums over rows that add up over places.
 
     Attributes
     ----------
@@ -145,10 +145,10 @@ class State:
                 if block.first_row is None:
                     do = "say where the block begins"
                     raise ArgumentError(
-                        "first_row", "must be given for samples, whose weights follow from it", None, do
+                        "first_row", "must be given for n_resamples, whose weights follow from it", None, do
                     )
                 numbers = np.arange(block.first_row, block.first_row + block.n_rows)
-                fold.add(block, poisson_weights(options.seed, numbers, options.samples))
+                fold.add(block, poisson_weights(options.seed, numbers, options.n_resamples))
             else:
                 fold.add(block)
         self._take(fresh, block.n_labels, ranges, block.n_rows)
@@ -261,8 +261,8 @@ class State:
             else table
         )
 
-    def intervals(self, confidence: float = 0.95) -> pd.DataFrame:
-        """An interval for each metric that is made of sums over rows, by the Poisson bootstrap; with ``samples`` only.
+    def intervals(self, confidence_level: float = 0.95) -> pd.DataFrame:
+        """An interval for each metric that is made of sums over rows, by the Poisson bootstrap; with ``n_resamples`` only.
 
         Each sample counts a row 0, 1, 2, ... times, independently of the others, where the bootstrap of
         :func:`xcrepro.evaluate` draws exactly n rows: a sample has n rows give or take their root. Means
@@ -271,7 +271,7 @@ class State:
 
         Parameters
         ----------
-        confidence : float
+        confidence_level : float
             Between 0 and 1.
 
         Returns
@@ -282,19 +282,19 @@ class State:
         Raises
         ------
         ArgumentError
-            Without ``samples`` or rows.
+            Without ``n_resamples`` or rows.
         """
         import pandas as pd
 
-        real_number("confidence", confidence, above=0, below=1)
-        rows, tail = [], (1.0 - confidence) / 2.0
-        for name, (at, values, samples) in self.drawn().items():
-            low, high = np.quantile(samples[~np.isnan(samples).any(axis=1)], [tail, 1.0 - tail], axis=0)
+        real_number("confidence_level", confidence_level, above=0, below=1)
+        rows, tail = [], (1.0 - confidence_level) / 2.0
+        for name, (at, values, drawn) in self.drawn().items():
+            low, high = np.quantile(drawn[~np.isnan(drawn).any(axis=1)], [tail, 1.0 - tail], axis=0)
             rows += [(name, k, *map(float, each)) for k, *each in zip(at.tolist(), values, low, high, strict=True)]
         return pd.DataFrame(rows, columns=["metric", "k", "value", "low", "high"])
 
     def drawn(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """What :meth:`intervals` is made from; with ``samples`` only.
+        """What :meth:`intervals` is made from; with ``n_resamples`` only.
 
         Of two States of the same seed and rows, sample s weighs the same rows alike, so that differences of samples are those
         of a paired bootstrap.
@@ -308,10 +308,12 @@ class State:
         Raises
         ------
         ArgumentError
-            Without ``samples`` or rows.
+            Without ``n_resamples`` or rows.
         """
-        if not self._asked.options.samples:
-            raise ArgumentError("samples", "must be given up front for intervals", 0, "State(..., samples=1000)")
+        if not self._asked.options.n_resamples:
+            raise ArgumentError(
+                "n_resamples", "must be given up front for intervals", 0, "State(..., n_resamples=1000)"
+            )
         check_rows(self.n_rows)
         return worked_out.drawn(self._asked, self._folds)
 

@@ -33,34 +33,35 @@ class Judged:
 
     numbers: Mapping[tuple[str, str, int], np.ndarray]
 
-    def of(self, statistic: Callable, interval: float = 0.95) -> dict[str, float]:
+    def of(self, statistic: Callable, confidence_level: float = 0.95) -> dict[str, float]:
         """Any statistic of ``numbers``, such as a difference, with its error for fresh test points (``method="halves"``).
 
         Gives value, stderr, low, high and p raw (of a value of 0); low to high holds it with the probability
-        ``interval``.
+        ``confidence_level``.
         """
         value, parts = (found := np.asarray(statistic(self.numbers), np.float64))[0], found[1:].reshape(-1, 10)
         quarters = parts[:, :4].var(axis=1, ddof=1).mean()
         halves = ((parts[:, 4::2] - parts[:, 5::2]) ** 2).mean() / 2.0
         error = float(error_of_parts(quarters, halves, 2.0))
-        reach = float(distributions.normal_quantile((1.0 + interval) / 2.0)) * error
+        reach = float(distributions.normal_quantile((1.0 + confidence_level) / 2.0)) * error
         p = float(2 * distributions.normal(-abs(value) / error)) if error > 0 else float(value == 0)
         return {"value": float(value), "stderr": error, "low": value - reach, "high": value + reach, "p raw": p}
 
-    def table(self, interval: float = 0.95) -> pd.DataFrame:
+    def table(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Every value: rule, metric, k, value, stderr, low, high."""
         rows = [
-            dict(zip(("rule", "metric", "k"), key, strict=True)) | self.of(lambda at, key=key: at[key], interval)
+            dict(zip(("rule", "metric", "k"), key, strict=True))
+            | self.of(lambda at, key=key: at[key], confidence_level)
             for key in self.numbers
         ]
         return pd.DataFrame(rows).drop(columns="p raw")
 
-    def compare(self, pairs: Iterable[tuple[str, str]], interval: float = 0.95) -> pd.DataFrame:
+    def compare(self, pairs: Iterable[tuple[str, str]], confidence_level: float = 0.95) -> pd.DataFrame:
         """Left minus right, paired: the columns of :func:`xcrepro.compare`, of which ``p`` is Holm's over the table."""
         rows = []
         measures = dict.fromkeys((metric, k) for _, metric, k in self.numbers)
         for (metric, k), (left, right) in itertools.product(measures, pairs):
-            gap = self.of(lambda at, a=(left, metric, k), b=(right, metric, k): at[a] - at[b], interval)
+            gap = self.of(lambda at, a=(left, metric, k), b=(right, metric, k): at[a] - at[b], confidence_level)
             told = ROUNDING * max(abs(self.numbers[side, metric, k][0]) for side in (left, right))
             if (
                 abs(gap["value"]) <= told and gap["stderr"] <= told

@@ -175,12 +175,14 @@ class Claims:
                 raise ArgumentError("id", f"must be a claim of {self.paper}", repr(id), do)
         return wanted
 
-    def comparisons(self, evidence: pd.DataFrame, level: float = 0.95, *, only=None, datasets=()) -> pd.DataFrame:
+    def comparisons(
+        self, evidence: pd.DataFrame, confidence_level: float = 0.95, *, only=None, datasets=()
+    ) -> pd.DataFrame:
         """Each comparison of the evidence that a claim is about, with what it says.
 
         Parameters
         ----------
-        evidence, level, only, datasets
+        evidence, confidence_level, only, datasets
             As for :meth:`verdicts`.
 
         Returns
@@ -204,10 +206,10 @@ class Claims:
         >>> found[["left", "right", "value", "low", "high", "outcome"]].round(3).values.tolist()
         [['PfastXML', 'FastXML', 0.029, 0.019, 0.039, 'holds']]
         """
-        level = real_number("level", level, above=0, below=1)
+        confidence_level = real_number("confidence_level", confidence_level, above=0, below=1)
         chosen = self._chosen(only)
         given, told = _evidence(evidence, self, datasets)
-        found = [part for claim in chosen.itertuples() if (part := _judged(claim, given, level)) is not None]
+        found = [part for claim in chosen.itertuples() if (part := _judged(claim, given, confidence_level)) is not None]
         if len(told := told[told["id"].isin(chosen["id"])]):
             found.append(told)
         if not found:
@@ -220,7 +222,9 @@ class Claims:
 
         return pd.concat(found, ignore_index=True)
 
-    def verdicts(self, evidence: pd.DataFrame, level: float = 0.95, *, only=None, datasets=()) -> pd.DataFrame:
+    def verdicts(
+        self, evidence: pd.DataFrame, confidence_level: float = 0.95, *, only=None, datasets=()
+    ) -> pd.DataFrame:
         """Each claim against the evidence on which it rests: holds, does not hold, never against, cannot tell.
 
         :data:`RULE` says how differences decide it. We also cannot tell where the evidence has no error, or lacks one of the
@@ -237,7 +241,7 @@ class Claims:
             rows with its ``id``: differences, one for each of its cells, whose ``left`` tells them apart; or, if it has no
             direction either, an ``outcome`` (holds, does not hold, cannot tell) and ``effect``, what was found in words;
             there ``dataset`` may be empty if the source is print or exact.
-        level : float
+        confidence_level : float
             The probability with which an interval holds the truth.
         only : str or sequence of str, optional
             The ids of claims; all of the document else.
@@ -274,7 +278,7 @@ class Claims:
         >>> found.loc[0, "print"], found.loc[0, "verdict"]
         ('+0.4 to +20.9 (6 of 6)', 'holds on 2 of 3, cannot tell on 1')
         """
-        return self.sum_up(self.comparisons(evidence, level, only=only, datasets=datasets), only=only)
+        return self.sum_up(self.comparisons(evidence, confidence_level, only=only, datasets=datasets), only=only)
 
     def sum_up(self, comparisons: pd.DataFrame, *, only=None) -> pd.DataFrame:
         """Each claim's verdict, as :meth:`verdicts` gives it, from rows of :meth:`comparisons`, none or more.
@@ -499,7 +503,7 @@ def _comparison(claim) -> str:
     return f"{claim.left} and {claim.right}, {claim.metric}{ks}"
 
 
-def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
+def _judged(claim, given: pd.DataFrame, confidence_level: float) -> pd.DataFrame | None:
     """The comparisons of the evidence that one claim is about, with their outcomes; None where there is none."""
     import numpy as np
     import pandas as pd
@@ -528,7 +532,7 @@ def _judged(claim, given: pd.DataFrame, level: float) -> pd.DataFrame | None:
         part[["low", "high"]] = np.nan
     else:
         each = [one.copy() for _, one in part.groupby(["source", "dataset"], sort=False)]
-        part = pd.concat([_with_errors(claim, one, level) for one in each])
+        part = pd.concat([_with_errors(claim, one, confidence_level) for one in each])
     return part.assign(effect="")[list(_COMPARED)]
 
 
@@ -539,7 +543,7 @@ def _is_exact(claim, value: float) -> bool:
     return off >= 0 if claim.direction == "at least" else off <= 0
 
 
-def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame:
+def _with_errors(claim, comparisons: pd.DataFrame, confidence_level: float) -> pd.DataFrame:
     """The comparisons of one dataset, or their mean, by :data:`RULE`: own interval, Holm's p, and the outcome of each."""
     import numpy as np
 
@@ -562,8 +566,8 @@ def _with_errors(claim, comparisons: pd.DataFrame, level: float) -> pd.DataFrame
         raw = np.where(np.isnan(comparisons["p raw"]), raw, comparisons["p raw"])
     comparisons["p"] = holm(raw)
     with np.errstate(invalid="ignore"):
-        alone, sure = raw <= 1 - level, comparisons["p"].to_numpy() <= 1 - level
-        half = error * float(distributions.normal_quantile((1 + level) / 2))
+        alone, sure = raw <= 1 - confidence_level, comparisons["p"].to_numpy() <= 1 - confidence_level
+        half = error * float(distributions.normal_quantile((1 + confidence_level) / 2))
         # A p of few runs is Student's, one of a bootstrap is counted: where the normal interval says otherwise, p decides.
         apart, reached = np.abs(off), half >= np.abs(off)
     half = np.where(reached & alone, apart * (1 - 1e-9), np.where(~reached & ~alone & ~np.isnan(raw), apart, half))

@@ -38,7 +38,9 @@ def add_arguments(sub) -> None:
         "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
     )
     sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
-    sub.add_argument("--samples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)")
+    sub.add_argument(
+        "--n-resamples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)"
+    )
 
 
 _READING = ("rows", "truth_from", "from_format", "labels_are", "judged_only", "by_rank", "one_based")
@@ -52,7 +54,7 @@ def asked(arguments) -> bool:
         if given is None and not arguments.blocks:
             raise ArgumentError(name, "must be given, or --blocks", None)
     if not arguments.blocks:
-        own = ("engine", "scheduler", "workers", "resume", "allow_repeats", "samples")
+        own = ("engine", "scheduler", "workers", "resume", "allow_repeats", "n_resamples")
         shared.refuse(arguments, own, "goes with --blocks")
         return False
     whole = ("filter", "labels", *_READING, "split", "points", "per_label")
@@ -82,10 +84,10 @@ def evaluate(arguments) -> int:
         client=arguments.scheduler,
         **shared.taken(arguments, "workers", "resume", "metrics", "allow_repeats", "ties"),
         progress=True,
-        samples=arguments.samples or 0,
+        n_resamples=arguments.n_resamples or 0,
     )
     table = state.compute()
-    if arguments.samples:
+    if arguments.n_resamples:
         table = table.merge(state.intervals().drop(columns="value"), "left", ["metric", "k"])
     shared.print_table(table, arguments.csv, 6)
     return 0

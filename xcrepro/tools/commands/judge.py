@@ -65,7 +65,7 @@ def add(command) -> None:
         metavar="FILE",
         help="cheap verdicts on all predictions, 0 (wrong) to 1 (right), in any form of predictions: narrower intervals",
     )
-    found.add_argument("--interval", type=float, default=0.95, help="default 0.95")
+    found.add_argument("--confidence-level", type=float, default=0.95, help="default 0.95")
     found.add_argument(
         "--within",
         type=float,
@@ -200,7 +200,7 @@ def _of_a_class(arguments) -> int:
     others = ("strata", "complete", "proxy", "within", "csv")
     shared.refuse(arguments, others, "goes with one sheet", "the verdicts of a class are a folder of sheets")
     truth, tops, _, _, read = _read(arguments)
-    how = {"k": max(arguments.k), "interval": arguments.interval, "train": read.train}
+    how = {"k": max(arguments.k), "confidence_level": arguments.confidence_level, "train": read.train}
     found = judging.judge(arguments.verdicts, truth, tops, **_class(arguments, read), **how)
     shared.print_table(found.ranking, False, 4)
     shared.print_table(found.judges, False, 2)
@@ -225,9 +225,9 @@ def _estimate(arguments) -> int:
         how = {"complete": arguments.complete, "strata": strata}
         fold = judged.Judged(said, arguments.k, arguments.metrics, levels=judged.levels_of(proxy), **how)
         fold.add(truth, tops, proxy=proxy)
-        found = [fold.estimate(interval=arguments.interval)]
-        found += [fold.compare(interval=arguments.interval)] if len(tops) > 1 else []
-        k, how = max(arguments.k), {**how, "proxy": proxy, "interval": arguments.interval}
+        found = [fold.estimate(confidence_level=arguments.confidence_level)]
+        found += [fold.compare(confidence_level=arguments.confidence_level)] if len(tops) > 1 else []
+        k, how = max(arguments.k), {**how, "proxy": proxy, "confidence_level": arguments.confidence_level}
         by_bin = (
             [judged.by_bin(truth, top, said, k, counts, **how) for top in tops.values()] if strata is not None else []
         )

@@ -43,9 +43,9 @@ def add(command) -> None:
         help="what to show beside the numbers, such as training seconds or hardware: a table for each model, by its name",
     )  # fmt: skip
     sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
-    sub.add_argument("--samples", type=int, help="of the bootstrap; default by the number of points and models")
+    sub.add_argument("--n-resamples", type=int, help="of the bootstrap; default by the number of points and models")
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
-    sub.add_argument("--confidence", type=float, default=0.95, help="of the intervals, default 0.95")
+    sub.add_argument("--confidence-level", type=float, default=0.95, help="of the intervals, default 0.95")
     sub.add_argument(
         "--metrics", nargs="+", default=[],
         help="what models are compared in, as P@1 or PSP, all corrected together; default P, nDCG, PSP, macro-F1, ECE",
@@ -66,7 +66,9 @@ def _report(arguments) -> int:
         arguments.truth,
         arguments.predictions,
         **shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others"),
-        **shared.taken(arguments, "metrics", "per_point", "samples", "seed", "confidence", "hierarchy", "levels"),
+        **shared.taken(
+            arguments, "metrics", "per_point", "n_resamples", "seed", "confidence_level", "hierarchy", "levels"
+        ),
         ks=tuple(arguments.k),
         label_names=arguments.labels or (),
         texts=arguments.texts or (),

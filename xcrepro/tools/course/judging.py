@@ -182,7 +182,7 @@ def judge(
     label_names: Sequence[str] | None = None,
     train=None,
     k: int = 5,
-    interval: float = 0.95,
+    confidence_level: float = 0.95,
 ) -> Outcome:
     """Merge the sheets that were filled in, second looks included, and rank the models by the judged truth.
 
@@ -198,7 +198,7 @@ def judge(
         As for :func:`sheets`.
     train : csr_matrix, optional
         Training labels; with them the share that equation 1 of jain16 takes for missing is said.
-    interval : float
+    confidence_level : float
         Level of the intervals, for the draw of the records. They say nothing about wrong verdicts.
 
     Raises
@@ -226,7 +226,7 @@ def judge(
     if not judged_tops:
         do = "give the predictions that the sheets were made of, and the same -k"
         raise ArgumentError("predictions", "must be those that were judged", [*tops], do)
-    how = {"ks": [k], "metrics": ["P"], "interval": interval}
+    how = {"ks": [k], "metrics": ["P"], "confidence_level": confidence_level}
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", judged.JudgedWarning)
         values = judged.estimate(truth, judged_tops, open_, rows=rows, **how)
@@ -237,8 +237,8 @@ def judge(
         judges = _judges(
             asked, given, rows, values, lambda rows, said: judged.estimate(truth, judged_tops, said, rows=rows, **how)
         )
-    numbers = _numbers(given, truth, train, rows, interval)
-    said = _sentences(numbers, agreed, judges, asked, pairs, k, interval)
+    numbers = _numbers(given, truth, train, rows, confidence_level)
+    said = _sentences(numbers, agreed, judges, asked, pairs, k, confidence_level)
     if silent := [name for name in asked["judge"].unique() if name not in {*given["judge"]}]:
         said.insert(1, f"No record is judged by: {', '.join(silent)}.")
     if late := sorted({*tops} - {*judged_tops}):
@@ -408,7 +408,7 @@ def _disputes(whole: pd.DataFrame) -> pd.DataFrame:
     return whole[differ].assign(judge=whole["judge"].map(number)).sort_values(["record", "label", "judge"])
 
 
-def _numbers(given: pd.DataFrame, truth, train, rows: np.ndarray, interval: float) -> dict[str, float]:
+def _numbers(given: pd.DataFrame, truth, train, rows: np.ndarray, confidence_level: float) -> dict[str, float]:
     """Shares: recorded predictions that judges accept, others that are right, and what is missing at least, with its ends."""
     each = given.groupby(["record", "label"]).agg(yes=("verdict", "mean"), recorded=("recorded", "first")).reset_index()
     each["right"] = each["yes"] > 0.5
@@ -419,7 +419,7 @@ def _numbers(given: pd.DataFrame, truth, train, rows: np.ndarray, interval: floa
     n, left = len(rows), 1 - len(rows) / truth.shape[0]
     spread = new - share * (new + there)
     error = np.sqrt(left * n / (n - 1) * (spread**2).sum()) / max((new + there).sum(), 1)
-    reach = t_reach(interval, n - 1) * error
+    reach = t_reach(confidence_level, n - 1) * error
     numbers = {
         "records": n,
         "judges": given["judge"].nunique(),
@@ -438,9 +438,11 @@ def _numbers(given: pd.DataFrame, truth, train, rows: np.ndarray, interval: floa
     return numbers
 
 
-def _sentences(numbers, agreed: pd.DataFrame, judges: pd.DataFrame, asked, pairs, k: int, interval: float) -> list[str]:
+def _sentences(
+    numbers, agreed: pd.DataFrame, judges: pd.DataFrame, asked, pairs, k: int, confidence_level: float
+) -> list[str]:
     """What was found, in words."""
-    level = f"{100 * interval:g} %"
+    level = f"{100 * confidence_level:g} %"
     said = [
         f"{numbers['records']} of {asked['record'].nunique()} records are judged, by {numbers['judges']} judges: "
         f"{numbers['predictions']} predictions, {numbers['unrecorded']} of them not recorded."

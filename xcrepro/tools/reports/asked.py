@@ -32,9 +32,9 @@ class Asked:
     per_point: Sequence[str] = ()
     calibrator: str = "isotonic"
     price: bool = True
-    samples: int | None = None
+    n_resamples: int | None = None
     seed: int = 0
-    confidence: float = 0.95
+    confidence_level: float = 0.95
     others: Sequence[tuple[str, pd.DataFrame]] = ()
     warnings: Sequence[object] = ()
     command: str = ""
@@ -49,9 +49,9 @@ class Asked:
             "per_point": [one_of("per_point", name, compute.over_points()) for name in self.per_point],
             "calibrator": one_of("calibrator", self.calibrator, list(compute.CALIBRATORS)),
             "price": bool(self.price),
-            "samples": None if self.samples is None else whole_number("samples", self.samples, 20),
+            "n_resamples": None if self.n_resamples is None else whole_number("n_resamples", self.n_resamples, 20),
             "seed": whole_number("seed", self.seed),
-            "confidence": real_number("confidence", self.confidence, above=0, below=1),
+            "confidence_level": real_number("confidence_level", self.confidence_level, above=0, below=1),
             "others": list(self.others),
             "about": _about(self.about, self.given.models),
             "warnings": [str(getattr(one, "message", one)) for one in self.warnings],

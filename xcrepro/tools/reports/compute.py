@@ -64,7 +64,7 @@ MANY = 8
 """Of more models not every pair is looked at one by one, and figures show the best."""
 LARGE = 20_000
 """Of more points fewer samples are drawn."""
-_DRAWN = {"samples": 1000, "seed": 0, "confidence": 0.95}  # unless a caller says otherwise
+_DRAWN = {"n_resamples": 1000, "seed": 0, "confidence_level": 0.95}  # unless a caller says otherwise
 _PAIRS_OF_ACE = 100_000  # ACE sorts its scores anew in each part of the rows
 _EXACT_CEILING = 20_000  # pairs that its linear programme takes
 LEAST_DATASETS = 6
@@ -102,7 +102,7 @@ def metrics_and_pairs(
     given: Given, ks: Sequence[int], metrics: Sequence[str] = (), extra=None, own_metrics=(), **drawn
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Metrics of each model (:func:`xcrepro.evaluate`) with its ``seeds``, and all pairs (:func:`xcrepro.compare`) in what they
-    are :func:`compared` in, from the same replicates of the test points; ``drawn``: samples, seed and confidence.
+    are :func:`compared` in, from the same replicates of the test points; ``drawn``: n_resamples, seed and confidence_level.
 
     A model with a seed that predicts nothing is in no pair: it would lose beyond doubt, whatever it is worth."""
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
@@ -136,9 +136,7 @@ def _measured(given: Given, tops, ks, metrics, drawn: Mapping[str, float], **abo
     if given.truth.n_rows < LEAST_ROWS:
         table = evaluate(given.truth, tops, ks, metrics=metrics, **about)
         return table.assign(stderr=np.nan, low=np.nan, high=np.nan)
-    how = _DRAWN | drawn
-    about |= {"interval": how.pop("confidence"), **how}
-    return _possible(evaluate(given.truth, tops, ks, metrics=metrics, **about))
+    return _possible(evaluate(given.truth, tops, ks, metrics=metrics, **_DRAWN | drawn, **about))
 
 
 def _possible(table: pd.DataFrame) -> pd.DataFrame:
@@ -160,11 +158,13 @@ def t_tests(given: Given, couples: Sequence[tuple[str, str]], ks: Sequence[int],
     """The macro t-test of macro-F1 (reeval, section 5.2) for all pairs of models, p corrected together (Holm); of more than
     20,000 points at the last k. ``shared`` above 3: labels of the same points differ alike, and p is too small."""
     rows, large = [], given.truth.n_rows > LARGE
-    ks, samples = (ks[-1:], 20) if large else (ks, 100)
+    ks, n_resamples = (ks[-1:], 20) if large else (ks, 100)
     for one, other in couples:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SharedErrorsWarning)
-            found = macro_t_test(given.truth, given.first(one), given.first(other), ks, samples=samples, seed=seed)
+            found = macro_t_test(
+                given.truth, given.first(one), given.first(other), ks, n_resamples=n_resamples, seed=seed
+            )
         rows += [(one, other, t.metric, t.k, t.difference, t.t, t.degrees, t.p, t.p, t.shared) for t in found]
     names = ["left", "right", "metric", "k", "value", "t", "degrees", "p", "p raw", "shared"]
     table = pd.DataFrame(rows, columns=names)

@@ -88,7 +88,7 @@ def _by(m: Measured, metric: str, k: int) -> str:
     values = m.rows(metric, k)["value"]
     one, other = (sentences.amount(values[model], metric) for model in (best, near["other"]))
     apart = sentences.distance(near["value"], metric)
-    sure = f"{100 * m.asked.confidence:g} % interval {low} to {high}"
+    sure = f"{100 * m.asked.confidence_level:g} % interval {low} to {high}"
     return f" ({metric}@{k} {one} against {other} of {near['other']}: {apart}, {sure})"
 
 
@@ -218,7 +218,7 @@ def board(m: Measured) -> grid.Grid:
     if ("ECE", m.k) not in wanted and not m.asked.metrics and m.given.with_probabilities:
         own = m.errors[(m.errors[["metric", "k", "state"]] == ["ECE", m.k, "before"]).all(axis=1)]
         values, wanted = pd.concat([values, own], ignore_index=True), [*wanted, ("ECE", m.k)]
-    return grid.scoreboard(values, m.pairs, wanted, m.ranked, m.alive, m.asked.confidence)
+    return grid.scoreboard(values, m.pairs, wanted, m.ranked, m.alive, m.asked.confidence_level)
 
 
 def picture(m: Measured):

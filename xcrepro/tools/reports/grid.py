@@ -151,12 +151,12 @@ def scoreboard(
     wanted: Sequence[tuple[str, int]],
     ranked: Sequence[str],
     alive: Sequence[str],
-    confidence: float,
+    confidence_level: float,
 ) -> Grid:
     """The models in their order by what they are compared in; of three and more with the places that each may have."""
     metric, k = wanted[0]
     shown = pd.concat([metrics[metrics["model"] == model] for model in ranked], ignore_index=True)
-    grid = of_metrics(SCOREBOARD, f"Percent, and {100 * confidence:g} % intervals", shown, pairs, wanted)
+    grid = of_metrics(SCOREBOARD, f"Percent, and {100 * confidence_level:g} % intervals", shown, pairs, wanted)
     if len(alive) < 3 or not len(pairs):
         return grid
     sign, rows = -1 if sentences.is_lower(metric) else 1, []

@@ -20,9 +20,11 @@ class Measured:
         self.asked, self.given = asked, asked.given
         self.ks, self.k = list(asked.ks), max(asked.ks)
         self.wanted = compute.compared(self.given, self.ks, asked.metrics, asked.own)
-        samples = asked.samples or (1000 if self.given.truth.n_rows <= compute.LARGE else 200)
-        self.drawn = {"samples": samples, "seed": asked.seed, "confidence": asked.confidence}
-        self.few = self.drawn | {"samples": min(samples, 300)}  # more would take longest of all and tell no more
+        n_resamples = asked.n_resamples or (1000 if self.given.truth.n_rows <= compute.LARGE else 200)
+        self.drawn = {"n_resamples": n_resamples, "seed": asked.seed, "confidence_level": asked.confidence_level}
+        self.few = self.drawn | {
+            "n_resamples": min(n_resamples, 300)
+        }  # more would take longest of all and tell no more
         self.look = looks.distinct(self.given.models)
         about = self.given, self.ks, asked.metrics, asked.extra, asked.own
         self.values, self.pairs = compute.metrics_and_pairs(*about, **self.drawn)

@@ -227,12 +227,12 @@ def report(
             the models are compared in them, too. The higher value is taken as the better one, so return the negative of a loss.
         per_point : sequence of str
             Metrics that are means over points, such as ``"nDCG"``: ``csv/points.csv`` gets their values at the last k.
-        samples : int, optional
+        n_resamples : int, optional
             Of the bootstrap, and ten times the partitions of all other intervals, 20 or more; by default 1,000, for more than
             20,000 points 200.
         seed : int
             Of all that is drawn.
-        confidence : float
+        confidence_level : float
             Of the intervals, between 0 and 1.
         about : mapping of str to mapping, or path
             What you say of a model beside its predictions, such as training seconds, model MB, hardware or cost: model ->

@@ -58,7 +58,7 @@ def state(
     blocks, ks, inverse_propensity, label_counts, metrics, engine, client, workers, resume, allow_repeats, progress
         As for :func:`evaluate`.
     **options
-        Of :class:`xcrepro.State`: ``samples``, ``bins``, ``beta``, ...
+        Of :class:`xcrepro.State`: ``n_resamples``, ``bins``, ``beta``, ...
 
     Returns
     -------
