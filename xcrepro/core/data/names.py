@@ -91,6 +91,14 @@ class LabelNames:
                 found[key] = None if found.get(key, text) != text else text
         return known[rule]
 
+    def same_by(self, rule: str) -> list[list[str]]:
+        """The names that a rule makes one of, by group."""
+        keyed = [one for one in MATCHES[: MATCHES.index(rule) + 1] if one in _KEYS][-1]
+        groups: dict[str, list[str]] = {}
+        for text in dict.fromkeys(self.names) if None in self._by_key(keyed).values() else ():
+            groups.setdefault(_KEYS[keyed](text), []).append(text)
+        return [group for group in groups.values() if len(group) > 1]
+
     def _nearest(self, text: str) -> str | None:
         """The name whose pieces of three letters are most alike (Jaccard), at least :data:`ALIKE`; None where two are."""
         own = _pieces(text)

@@ -216,12 +216,13 @@ def evaluate(
         metrics = registry.default(*given, ties, hierarchy is not None)
     about = inverse_propensity, label_counts
     own: dict[str, registry.Metric] = {}
+    first = next(iter(replicates.models_of("top", top).values()))[0] if isinstance(top, Mapping) else top
+    if isinstance(first, TopK):
+        Y = as_truth(labels_as_matrix("Y", Y, first.n_labels))
     if extra is not None:
-        first = next(iter(replicates.models_of("top", top).values()))[0] if isinstance(top, Mapping) else top
         if first is None or ties != "lowest-id":
             rule = "must go with a truth and its predictions, and with ties='lowest-id'"
             raise ArgumentError("extra", rule, "blocks, or no top" if first is None else repr(ties))
-        Y = as_truth(labels_as_matrix("Y", Y, first.n_labels))
         own = callers.metrics_of(extra, Y, first)
     many = isinstance(top, Mapping)
     if confidence_level is not None:

@@ -462,22 +462,31 @@ _BATCHES = (8, 16, 32, 64, 100, 128, 256, 512)
 
 
 def _by_batches(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
-    """Macro-averages of each batch of rows, and their mean, as a training log prints them."""
+    """Averages of each batch of rows, and their mean, as a training log prints them."""
     from xcrepro.core.metrics.labelwise import confusion
 
     n, Y = truth.n_rows, truth.to_csr()
+    hits = truth.hits(top.ids).cumsum(axis=1)
     for size in _BATCHES if n <= _ROWS_IN_BATCHES else ():
         if size >= n:
             return
-        parts = [confusion(Y[at : at + size], top.rows(slice(at, at + size)), ks) for at in range(0, n, size)]
+        starts = np.arange(0, n, size)
+        sizes = np.diff(starts, append=n)
+        parts = [confusion(Y[at : at + size], top.rows(slice(at, at + size)), ks) for at in starts]
         for i, k in enumerate(ks):
+            found = hits[:, min(k, top.k) - 1]
             for name, values in (
+                ("P", np.add.reduceat(found / k, starts) / sizes),
+                ("R", np.add.reduceat(found / np.maximum(np.diff(Y.indptr), 1), starts) / sizes),
                 ("macro-F1", [part.f_beta()[i].mean() for part in parts]),
                 ("macro-P", [part.precision()[i].mean() for part in parts]),
                 ("macro-R", [part.recall()[i].mean() for part in parts]),
             ):
                 source = f"each batch of {size} rows by itself, the last one too, as a training loop adds them up"
                 yield _Candidate(f"{name} (mean over batches)", k, f"batches of {size}", float(np.mean(values)), source)
+                if name.startswith("macro") and sizes[-1] != size:
+                    value, source = float(np.average(values, weights=sizes)), f"{source}, each weighed by its rows"
+                    yield _Candidate(f"{name} (mean over batches)", k, f"batches of {size}, by rows", value, source)
 
 
 _ROWS_IN_BATCHES = 20_000
