@@ -175,6 +175,23 @@ def false_alarms(n: int, repetitions: int, n_resamples: int) -> list[dict]:
     return rows
 
 
+FEW, AT = ("P@1", "nDCG@5", "micro-F1@5", "macro-F1@5", "coverage@5"), (0.05, 0.005, 0.0005)
+
+
+def few_rows(sizes: tuple[int, ...], repetitions: int) -> list[dict]:
+    """How often ``compare`` finds a difference of two equal methods on few rows, at three levels."""
+    rows = []
+    for n in sizes:
+        rng, ps = np.random.default_rng(n), []
+        for seed in range(repetitions):
+            Y, tops = equal_methods(n, "independent", rng)
+            ps.append(xc.compare(Y, dict(zip("ab", tops, strict=True)), FEW, n_resamples=200, seed=seed)["p raw"])
+        for metric, p in zip(FEW, np.transpose(ps), strict=True):
+            row = {"job": f"compare on few rows: false alarms of equal methods, {repetitions:,} pairs", "n": str(n)}
+            rows.append(row | {"metric": metric} | {f"at {at:g}, %": 100 * float(np.mean(p <= at)) for at in AT})
+    return rows
+
+
 def run(quick: bool = False) -> list[dict]:
     """Both sizes and the tests; ``quick`` shrinks them to see that everything runs."""
     rows = []
@@ -185,6 +202,7 @@ def run(quick: bool = False) -> list[dict]:
             else {"fresh": 600, "n_resamples": 300, "size": POPULATION}
         )
         rows += coverage_of_intervals(n, n_labels, repetitions, **sizes)
+    rows += few_rows(*((8,), 3) if quick else ((8, 20, 50, 100, 200, 400), 2000))
     return rows + false_alarms(*(100, 2, 20) if quick else (1000, 200, 400))
 
 

@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -172,10 +173,18 @@ def build(root: Path, out: Path) -> int:
     return sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
 
 
+def _linked(page: Path) -> None:
+    """The site's page about it leads to it."""
+    if page.exists():
+        said = r"<code[^>]*>(?:<span[^>]*>)?(run/index\.html)(?:</span>)?</code>"
+        page.write_text(re.sub(said, r'<a href="../\1">\1</a>', page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def main() -> int:
     root = project_root()
     try:
         size = build(root, root / "build/site/html/run")
+        _linked(root / "build/site/html/docs/browser.html")
     except Missing as error:
         print(f"The page for a browser's tab was not made: {error}")
         return 1
