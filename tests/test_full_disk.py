@@ -309,6 +309,9 @@ ANOMALIES = {
     "TopK": lambda folder, turn: data(turn)[2].save(folder / "p.npz"),
     "a matrix": lambda folder, turn: formats.write_truth(folder / "t.npy", data(turn)[1]),
     "a conversion": lambda folder, turn: convert(folder / f"given{turn}.npz", folder / "t.txt"),
+    "a model": model,
+    "a cache of counts": counted,
+    "a download's checksums": checksum,
     "a report": lambda folder, turn: a_report(turn).save(folder / "report", force=True),
 }
 

@@ -46,9 +46,9 @@ async function read(file, path) {
   }
 }
 
-function show(files, code) {
+function show(files) {
   const page = files["report.html"];
-  if (!page) return say(code === 0 ? "There is no report." : "No report was made: see what was said below.");
+  if (!page) return say("There is no report: see what was said below.");
   urls.forEach(URL.revokeObjectURL);
   const url = (bytes, type) => urls[urls.push(URL.createObjectURL(new Blob([bytes], { type }))) - 1];
   at("report").src = url(page, "text/html");
@@ -83,7 +83,7 @@ async function run(files, words) {
     if (data.kind === "failed") stopped(data.text);
     if (data.kind === "done") {
       busy(false);
-      show(data.files, data.code);
+      show(data.files);
     }
   };
   worker.postMessage({ files, words });

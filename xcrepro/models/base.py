@@ -212,8 +212,16 @@ class Model:
             part.chmod(0o755)
             if path.exists():
                 old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-                os.replace(path, old / "old")
-                os.replace(part, path)
+                kept = False
+                try:
+                    os.replace(path, old / "old")
+                    kept = True
+                    os.replace(part, path)
+                except OSError:
+                    if kept:
+                        os.replace(old / "old", path)
+                    old.rmdir()
+                    raise
                 shutil.rmtree(old)
             else:
                 os.replace(part, path)
