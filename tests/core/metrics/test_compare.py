@@ -394,7 +394,7 @@ def test_p_of_few_rows_is_that_of_all_ways_to_swap_them(seed, n):
     Y[:, 0] = 1
     tops = [xc.TopK.from_scores(np.round(rng.random((n, 6)), 1), 4) for _ in range(2)]
     weights = rng.random(6) + 1
-    asked = ["nDCG@3", "PSP@3", "micro-F1@2"]
+    asked = ["nDCG@3", "PSP@3", "micro-F1@2", "macro-F1@2", "coverage@3"]
 
     def values(choice):
         ids, scores = (

@@ -76,6 +76,15 @@ class _Drawn:
         return self[column] / self.n_rows
 
 
+def _ways(d: int, most: int, seed: int) -> np.ndarray:
+    """Which of ``d`` rows a model keeps where it may swap them with another: all ways, or ``most`` at random; first all."""
+    if 2**d <= most:
+        return 1 - (np.arange(2**d)[:, None] >> np.arange(d) & 1)
+    kept = np.random.default_rng([seed, d]).integers(2, size=(most, d))
+    kept[0] = 1
+    return kept
+
+
 class Rows:
     """Metrics that are made of sums over rows."""
 
@@ -108,11 +117,7 @@ class Rows:
         d = int(np.count_nonzero(differ))
         if self._n > FEW_ROWS and d > FEW_DIFFER:
             return None
-        if d <= SWAPS.bit_length() - 1:
-            kept = 1 - (np.arange(2**d)[:, None] >> np.arange(d) & 1)
-        else:
-            kept = np.random.default_rng([seed, d]).integers(2, size=(SWAPS, d))
-            kept[0] = 1
+        kept = _ways(d, SWAPS, seed)
         found, same = [], mine[~differ].sum(axis=0)
         for weights in (kept, 1 - kept):
             sums = np.zeros((2, len(kept), which.size))
@@ -450,6 +455,8 @@ FEW_ROWS, FEW_DIFFER = 400, 20
 """With so many rows, or so many in which two models differ, no law for many rows is close in the tail: rows are swapped."""
 SWAPS = 2**13
 """Ways to swap the rows of two models."""
+FEWEST_ROWS, SWAPS_OF_LABELS = 64, 2**10
+"""With so many rows those of metrics over labels are swapped, too, in fewer ways, since each has to be counted anew."""
 ROUNDING = 1e-12
 """Of a value, what adding it up in another order may move."""
 
@@ -533,7 +540,7 @@ class Replicates:
         wanted = registry.wanted(metrics, ks, self.own)
         self._n_rows, self._rising = truth.n_rows, np.unique(np.concatenate([at for _, at in wanted]))
         about = [metric for metric, _ in wanted], options
-        self._tops = [top for _, top in flat]
+        self._tops, self._truth, self._options = [top for _, top in flat], truth, options
         self._systems = [_named(model, System, truth, top, self._rising, *about) for model, top in flat]
         self._names = self._systems[0].names
         found = [self._systems[0].metric(name) for name in self._names]
@@ -659,32 +666,58 @@ class Replicates:
 
     def _of_few(self, name: str, i: int, pair: tuple[int, int], found: Sequence[float], p: float) -> list[float]:
         """value, error, low, high and p of a difference, so that p is not below what the rows allow, where they are few: of
-        sums over rows by swapping rows between the two models, of all else at least one of all ways to swap them, and another
-        the other way round. The interval holds 0 where p is above what it leaves out, and only there."""
+        sums over rows, and of counts of labels of very few rows, by swapping rows between the two models; of all else at least
+        one of all ways to swap them, and another the other way round. The interval holds 0 where p is above what it leaves out, and only there."""
         value, error, low, high = found
         one, other = (int(np.cumsum([0, *self._runs])[model]) for model in pair)
-        metric, level = self._systems[one].metric(name), 1.0 - self._confidence_level
+        metric, level, swapped = self._systems[one].metric(name), 1.0 - self._confidence_level, None
         reach = distributions.normal_quantile(1.0 - level / 2.0)
         if metric.fold == "rows":
             rows = self._systems[one]._parts["rows"]
             swapped = rows.swapped(self._systems[other]._parts["rows"], metric, i, self._seed)
             if swapped is None:
                 return [*found, p]
+        else:
+            k, a, b = int(self._rising[i]), self._tops[one], self._tops[other]
+            differ = ((a.ids[:, :k] != b.ids[:, :k]) | (a.scores[:, :k] != b.scores[:, :k])).any(axis=1)
+            d = int(np.count_nonzero(differ))
+            if metric.fold in ("labels", "bins", "predicted") and self._n_rows <= FEWEST_ROWS:
+                swapped = self._labels_swapped(name, i, a, b, differ)
+            elif d > FEW_DIFFER or p >= 2.0 ** (1 - d):
+                return [*found, p]
+            else:
+                p = min(2.0 ** (1 - d), 1.0)
+        if swapped is not None:
             p = float(np.mean(np.abs(swapped) >= np.abs(swapped[0]) - ROUNDING))
             error = max(error, float(np.sqrt(np.mean(swapped * swapped))))
             low, high = min(low, value - reach * error), max(high, value + reach * error)
-        else:
-            k, a, b = int(self._rising[i]), self._tops[one], self._tops[other]
-            differ = (a.ids[:, :k] != b.ids[:, :k]) | (a.scores[:, :k] != b.scores[:, :k])
-            d = int(np.count_nonzero(differ.any(axis=1)))
-            if d > FEW_DIFFER or p >= 2.0 ** (1 - d):
-                return [*found, p]
-            p = min(2.0 ** (1 - d), 1.0)
         if (p > level) != (low <= 0.0 <= high) and 0.0 < p < 1.0:
             error = abs(value) / distributions.normal_quantile(1.0 - p / 2.0)
             low, high = value - reach * error, value + reach * error
         most = 1.0 if metric.unit == "fraction" else np.inf
         return [value, error, max(low, -most), min(high, most), p]
+
+    def _labels_swapped(self, name: str, i: int, a: TopK, b: TopK, differ: np.ndarray) -> np.ndarray:
+        """:meth:`Rows.swapped` of a metric over labels: the rows of both models stand below each other, and each way weighs
+        a row of one or of the other."""
+        k, Y = int(self._rising[-1]), self._truth.to_csr()
+        wide = [(0, max(0, k - a.k)), (0, max(0, k - b.k))]
+        ids, scores = (
+            np.concatenate([
+                np.pad(getattr(top, part)[:, :k], [(0, 0), pad], constant_values=absent)
+                for top, pad in zip((a, b), wide, strict=True)
+            ])
+            for part, absent in (("ids", -1), ("scores", -np.inf))
+        )  # fmt: skip
+        block = Block(as_truth(sparse.vstack([Y, Y], "csr")), TopK(ids, scores, Y.shape[1]), k)
+        part = _Labels(block, self._rising, [self._systems[0].metric(name)], self._options)
+        kept = _ways(int(np.count_nonzero(differ)), SWAPS_OF_LABELS, self._seed)
+        way = np.ones((len(kept), differ.size), np.int64)
+        way[:, differ] = kept
+        other = way.copy()
+        other[:, differ] = 1 - kept
+        mine, theirs = (part.values(np.hstack([each, 1 - each]))[name][:, i] for each in (way, other))
+        return mine - theirs
 
     def differences(self) -> pd.DataFrame:
         """The pairs' differences: metric, k, left, right, then as :meth:`table`, and p, as it comes, as ``p raw``."""
