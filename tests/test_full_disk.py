@@ -217,7 +217,7 @@ OTHER_WRITERS = (
 )
 # fmt: on
 OF_DATA = {
-    "npz": lambda home, X, Y, top: top.to_calibration_npz(home / "calibration.npz", Y),
+    "npz": lambda home, X, Y, top: top.save(home / "top.npz"),
     "pair": lambda home, X, Y, top: xc.write_xc(home / "pair.npz", X, Y),
     "packed": lambda home, X, Y, top: xc.write_xc(home / "train.txt.gz", X, Y),
     "state": lambda home, X, Y, top: xc.State(ks=(1, 3)).update(Y, top).save(home / "state.npz"),
