@@ -216,7 +216,9 @@ def project() -> dict[str, list[str]]:
 def main(argv: list[str] | None = None) -> int:
     """0 where all items make what is committed and nothing is to be mended, else 1."""
     parser = argparse.ArgumentParser("python -m maintenance.check", description=main.__doc__)
-    parser.add_argument("--static", action="store_true", help="run nothing: the forms of notebooks, figures and records")
+    parser.add_argument(
+        "--static", action="store_true", help="run nothing: the forms of notebooks, figures and records"
+    )
     parser.add_argument("--jobs", type=int, help="notebooks at once, by default one a core")
     parser.add_argument("--long", action="store_true", help="also items that take long")
     chosen = parser.parse_args(argv)
