@@ -16,7 +16,7 @@ from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.version import __version__
 
-FORMAT = "xcrepro state 5"
+FORMAT = "xcrepro state 6"
 
 
 def write(path: str | os.PathLike, header: dict[str, object], arrays: dict[str, np.ndarray]) -> None:
