@@ -20,7 +20,6 @@ from scipy import sparse
 import xcrepro as xc
 from benchmarks.intervals import population
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.tools.course import judging
 
 METRICS = ("P", "R", "nDCG", "coverage")
@@ -91,12 +90,12 @@ def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, **o
 
 
 def real(quick: bool) -> dict[str, tuple]:
-    """Complete truths of real records, and the first places of a model: name -> (complete, top, train counts)."""
+    """Complete truths of real records, and the first places of a model: name -> (complete, top)."""
     found = {}
     for name, size in (("tib", 8000), ("gutenberg", 6000)):
         ds = xc.load(name, points=size // 8 if quick else size)
         top = xc.models.PLT(trees=1).fit(ds.train.X, ds.train.Y).predict(ds.test.X, K)
-        found[ds.title.partition(",")[0]] = ds.test.Y.tocsr(), top, ds.label_counts
+        found[ds.title.partition(",")[0]] = ds.test.Y.tocsr(), top
     return found
 
 
@@ -146,35 +145,6 @@ def xc_hits(Y, top):
     ids = top.ids.ravel()
     found = np.asarray(Y[rows, np.maximum(ids, 0)]).ravel() * (ids >= 0) > 0
     return found.reshape(len(top), top.k)
-
-
-def binned(name, complete, top, counts, sizes, repetitions: int) -> list[dict]:
-    """Lines: of each bin how often the intervals of macro-P and macro-F1 held, from rows drawn by strata and from all."""
-    rng = np.random.default_rng(9)
-    observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 0.7), rng)
-    strata = xc.judged.strata_of(top, counts, K)
-    full = xc.metrics.confusion(complete, top, K)
-    values = {"macro-P": full.precision()[0], "macro-F1": full.f_beta()[0]}
-    bins, names = frequency_bins(counts, counts.size)
-    lines = []
-    for n in sizes:
-        for drawn, of in (("by strata", strata), ("from all", None)):
-            found: dict[tuple, list] = {}
-            for repetition in range(repetitions):
-                rows = xc.judged.sample(complete.shape[0], n, repetition, of)
-                said = verdicts(complete, observed, {"": top}, rows, 0.0, rng)
-                how = {"complete": True, "strata": of}
-                for line in xc.judged.by_bin(observed, top, map(tuple, said.tolist()), K, counts, **how).itertuples():
-                    true = values[line.metric][bins == names.index(line.bin)].mean()
-                    held = line.low - 1e-12 <= true <= line.high + 1e-12
-                    found.setdefault((line.bin, line.metric), []).append(
-                        (held, line.high - line.low, line.observed, true)
-                    )
-            for (bin_, metric), each in found.items():
-                hold, width, *means = (100 * np.mean(each, axis=0)).tolist()
-                line = {"data": name, "bin": bin_, "metric": metric, "rows": f"{n}", "drawn": drawn, "held, %": hold}
-                lines.append(line | {"±": width / 2, **dict(zip(("observed", "complete"), means, strict=True))})
-    return lines
 
 
 def of_a_class(complete, top, errs: float, repetitions: int) -> list[dict]:
@@ -231,7 +201,7 @@ def run(quick: bool) -> list[dict]:
         one = held(complete, tops, 0.4, n, 0.0, repetitions, picked=True)
         rows.append({"job": f"judged: rows that were picked {first}", **one})
     draws = 3 if quick else 400
-    for name, (complete, top, counts) in real(quick).items():
+    for name, (complete, top) in real(quick).items():
         what = f"of {complete.shape[0]:,} rows, {draws} draws"
         for agree in AGREE[:: 4 if quick else 1]:
             for flatters in (False, True):
@@ -242,6 +212,4 @@ def run(quick: bool) -> list[dict]:
             rows += [
                 {"job": f"judged: a class of twelve, {name}, {complete.shape[0]:,} rows", **line} for line in lines
             ]
-        lines = binned(name, complete, top, counts, ROWS[1:2] if quick else ROWS[2:], draws // 4 or 1)
-        rows += [{"job": f"judged: macro-averages by bin {what}", **line} for line in lines]
     return rows

@@ -1,4 +1,4 @@
-"""P, nDCG, PSP and PSnDCG at 1, 3 and 5: xcrepro beside its peers, a bare kernel, and one reading of the bytes.
+"""P, nDCG, PSP and PSnDCG at 1, 3 and 5: xcrepro beside its peers.
 
 No number is reported for an implementation whose values differ from xcrepro's by more than ``TOLERANCE``.
 """
@@ -15,12 +15,10 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_matrix
 
 import xcrepro as xc
@@ -177,122 +175,6 @@ def new_process(code: str, *arguments: str, **environment: str) -> str:
 def xcrepro_metrics(case: Case) -> dict[str, np.ndarray]:
     top = xc.TopK.from_scores(case.scores, max(KS))
     return ranking.values(METRICS, case.truth, top, KS, case.weights)
-
-
-@njit(nogil=True, cache=True)
-def _bare_rows(indptr, indices, data, true_indptr, true_indices, weights, ks, discount, lo, hi, sums):
-    """The same arithmetic without a check, an option or a per-row result: what any implementation has to do."""
-    k_max = ks[-1]
-    best_score = np.empty(k_max, np.float32)
-    best_id = np.empty(k_max, np.int32)
-    best_weight = np.empty(k_max)
-    for row in range(lo, hi):
-        found = 0
-        for j in range(indptr[row], indptr[row + 1]):
-            score = data[j]
-            if found < k_max:
-                place = found
-                found += 1
-            elif score > best_score[k_max - 1]:
-                place = k_max - 1
-            else:
-                continue
-            while place > 0 and score > best_score[place - 1]:
-                best_score[place] = best_score[place - 1]
-                best_id[place] = best_id[place - 1]
-                place -= 1
-            best_score[place] = score
-            best_id[place] = indices[j]
-        start, stop = true_indptr[row], true_indptr[row + 1]
-        relevant = 0
-        for j in range(start, stop):
-            weight = weights[true_indices[j]]
-            if relevant < k_max:
-                place = relevant
-                relevant += 1
-            elif weight > best_weight[k_max - 1]:
-                place = k_max - 1
-            else:
-                continue
-            while place > 0 and weight > best_weight[place - 1]:
-                best_weight[place] = best_weight[place - 1]
-                place -= 1
-            best_weight[place] = weight
-        hits = dcg = ps_hits = ps_dcg = ideal = ideal_hits = ideal_dcg = 0.0
-        i = 0
-        for place in range(k_max):
-            if place < found:
-                for j in range(start, stop):
-                    if true_indices[j] == best_id[place]:
-                        weight = weights[best_id[place]]
-                        hits += 1.0
-                        dcg += discount[place]
-                        ps_hits += weight
-                        ps_dcg += weight * discount[place]
-            if place < relevant:
-                ideal += discount[place]
-                ideal_hits += best_weight[place]
-                ideal_dcg += best_weight[place] * discount[place]
-            if place + 1 == ks[i]:
-                sums[0, i] += hits / ks[i]
-                if relevant > 0:
-                    sums[1, i] += dcg / ideal
-                    sums[2, i] += ps_hits
-                    sums[3, i] += ideal_hits
-                    sums[4, i] += ps_dcg / ideal
-                    sums[5, i] += ideal_dcg / ideal
-                i += 1
-
-
-def bare_kernel(case: Case, threads: int) -> dict[str, np.ndarray]:
-    scores, truth, n = case.scores, case.truth, case.scores.shape[0]
-    ks = np.array(KS)
-    discount = 1.0 / np.log2(np.arange(max(KS)) + 2.0)
-
-    def block(lo: int, hi: int) -> np.ndarray:
-        sums = np.zeros((6, ks.size))
-        _bare_rows(
-            scores.indptr, scores.indices, scores.data, truth.indptr, truth.indices, case.weights, ks, discount, lo, hi,
-            sums,
-        )  # fmt: skip
-        return sums
-
-    total = sum(_in_blocks(block, n, threads))
-    return {
-        "P": total[0] / n,
-        "nDCG": total[1] / n,
-        "PSP": total[2] / total[3],
-        "PSnDCG": total[4] / total[5],
-    }
-
-
-def _in_blocks(work: Callable[[int, int], object], n: int, threads: int) -> list:
-    if threads == 1:
-        return [work(0, n)]
-    edges = np.linspace(0, n, 4 * threads + 1).astype(int).tolist()
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, edges[:-1], edges[1:]))
-
-
-@njit(nogil=True, cache=True)
-def _total(words, lo, hi):
-    total = 0
-    for i in range(lo, hi):
-        total += words[i]
-    return total
-
-
-def _arrays(case: Case) -> list[np.ndarray]:
-    return [case.scores.indices, case.scores.data, case.truth.indices, case.truth.data]
-
-
-def read_bytes(case: Case, threads: int) -> int:
-    """Add up ids and scores once, as whole numbers: a sum of floats in order would wait for the adder, not for memory."""
-    total = 0
-    for array in _arrays(case):
-        words = array.view(np.int32)
-        total += sum(_in_blocks(lambda lo, hi, words=words: _total(words, lo, hi), words.size, threads))
-    return total
 
 
 def check(who: str, found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
@@ -510,21 +392,10 @@ def compare(case: Case, repeats: int = 3) -> list[dict]:
         with thread_count(threads):
             xcrepro_metrics(case)
 
-    size = sum(array.nbytes for array in _arrays(case)) / 1e6
-    calls, notes = {}, {}
-    for name, call, note in (
-        ("xcrepro, warm", ours, same),
-        ("bare kernel", lambda threads: bare_kernel(case, threads), "no checks, no options, nothing kept a row"),
-        ("reading the bytes once", lambda threads: read_bytes(case, threads), f"{size:.1f} MB of ids and values"),
-    ):
-        for threads, suffix in variants.items():
-            calls[name + suffix] = lambda call=call, threads=threads: call(threads)
-            notes[name + suffix] = note
-    for threads in variants:
-        check("the bare kernel", bare_kernel(case, threads), expected)
+    calls = {f"xcrepro, warm{suffix}": lambda threads=threads: ours(threads) for threads, suffix in variants.items()}
     seconds = race(calls, rounds=2 * repeats + 1, at_least=0 if repeats == 1 else repeats)
     reference = next(iter(seconds.values()))
-    rows = [row(case.job, who, seconds[who], reference, notes[who]) for who in calls]
+    rows = [row(case.job, who, seconds[who], reference, same) for who in calls]
     first, note = first_call(case, expected, repeats)
     rows.append(row(case.job, "xcrepro, imports and first call of a new process", first, reference, note))
     for peer in PEERS:

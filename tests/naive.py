@@ -463,3 +463,16 @@ def jackknife_error(left_out):
     means = [sum(column) / parts for column in columns]
     sums = [sum((one - mean) ** 2 for one in column) for column, mean in zip(columns, means, strict=True)]
     return [math.sqrt((parts - 1) / parts * total) for total in sums]
+
+
+def save_calibration_npz(path, top: TopK, Y) -> None:
+    """As the calibration@k authors keep predictions and truth together."""
+    Y = sp.csr_matrix(Y).toarray() > 0
+    hits = np.take_along_axis(Y, np.maximum(top.ids, 0), axis=1) & (top.ids >= 0)
+    np.savez(path, scores=top.scores, prediction_ids=top.ids, true_positives=hits, labels=np.argwhere(Y))
+
+
+def pairs_of(top: TopK) -> list[list[tuple[int, float]]]:
+    """Predictions as napkinXC has them."""
+    rows = zip(top.ids.tolist(), top.scores.tolist(), strict=True)
+    return [[(label, score) for label, score in zip(*row, strict=True) if label >= 0] for row in rows]

@@ -333,7 +333,6 @@ CASES: dict[str, Callable[[Data], object]] = {
     ],
     "judged.agreement": lambda d: judged.agreement(said(d)),
     "judged.bounds": lambda d: judged.bounds(d.Y, d.ours, said(d), (1, 5), ["P", "R", "coverage"]),
-    "judged.by_bin": lambda d: judged.by_bin(d.Y, d.ours, said(d), 5, d.counts, complete=True),
     "judged.compare": lambda d: judged.compare(
         d.Y, {"ours": d.ours, "theirs": d.theirs}, said(d), (1, 5), ["P", "nDCG", "coverage"], complete=True
     ),
@@ -347,13 +346,12 @@ CASES: dict[str, Callable[[Data], object]] = {
     ),
     "judged.sample": lambda d: judged.sample(1000, 30, 5),
     "judged.sheet": lambda d: judged.sheet(d.Y, d.ours, judged.sample(d.Y.shape[0], 30)),
-    "judged.strata_of": lambda d: judged.strata_of(d.ours, d.counts, 5),
     "metrics.compare": lambda d: metrics.compare(
         d.Y, {"ours": d.ours, "theirs": [d.theirs, d.ours]}, ["P", "PSP", "macro-F1", "ECE@5"], n_resamples=40,
         inverse_propensity=d.weights,
     ),
     "metrics.paired_bootstrap": lambda d: metrics.paired_bootstrap(
-        d.Y, d.ours, d.theirs, metrics=["P", "nDCG", "macro-F1", "ECE"], n_resamples=40, correction="holm"
+        d.Y, d.ours, d.theirs, metrics=["P", "nDCG", "macro-F1", "ECE"], n_resamples=40
     ),
     "metrics.macro_t_test": lambda d: metrics.macro_t_test(
         d.Y, d.ours, d.theirs, metrics=["macro-F1", "ECE"], n_resamples=40, more_than=1

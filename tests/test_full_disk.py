@@ -180,7 +180,7 @@ def judged_sheet(home: Path, turn: int) -> None:
     about = {"truth": str(home / "truth.npz"), "predictions": [home / "top.npz"], "points": None, "labels": None}
     about |= dict.fromkeys(("rows", "n_labels", "truth_from", "from_format")) | {"unknown": "refuse"}
     about |= dict.fromkeys(("match", "texts", "train_truth", "labels_are"))
-    about |= dict.fromkeys(("one_based", "judged_only", "by_rank", "strata"), False)
+    about |= dict.fromkeys(("one_based", "judged_only", "by_rank"), False)
     asked = SimpleNamespace(**about, k=[1], n=3 * turn, seed=0, out=home / "sheet.csv", add=turn > 1)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):  # as full in pytest
         judge._sample(asked)
@@ -217,7 +217,7 @@ OTHER_WRITERS = (
 )
 # fmt: on
 OF_DATA = {
-    "npz": lambda home, X, Y, top: top.to_calibration_npz(home / "calibration.npz", Y),
+    "npz": lambda home, X, Y, top: top.save(home / "top.npz"),
     "pair": lambda home, X, Y, top: xc.write_xc(home / "pair.npz", X, Y),
     "packed": lambda home, X, Y, top: xc.write_xc(home / "train.txt.gz", X, Y),
     "state": lambda home, X, Y, top: xc.State(ks=(1, 3)).update(Y, top).save(home / "state.npz"),

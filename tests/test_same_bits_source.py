@@ -65,7 +65,6 @@ ALLOWED = {
     ("repro/inputs/twin_statistics.py", "_alike", "@"): SPARSE,
     ("repro/inputs/twin_statistics.py", "_features", "@"): SPARSE,
     ("core/metrics/coverage.py", "_Similarity.__init__", "@"): SPARSE,
-    ("core/judged/estimates.py", "by_bin", "@"): SPARSE,
     ("models/classic/algebra.py", "ridge", "@"): SPARSE,
     ("models/classic/algebra.py", "clusters", "@"): SPARSE,
     ("models/classic/embedding.py", "_Embedding", "@"): SPARSE,

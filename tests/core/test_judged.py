@@ -476,35 +476,6 @@ def test_a_proxy_is_a_second_predictor_of_least_squares(seed, n, levels):
         assert line.stderr == pytest.approx(np.sqrt(error), abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("shares", "n", "wrong"),
-    [
-        ((0.85, 0.05, 0.05, 0.05), 24, None),
-        ((0.85, 0.05, 0.05, 0.05), 32, 0.1),
-        ((0.97, 0.01, 0.01, 0.01), 24, None),
-        ((0.97, 0.01, 0.01, 0.01), 24, 0.1),
-        ((0.97, 0.01, 0.01, 0.01), 32, 0.02),  # of which the stratum of most rows often shows no error
-        ((0.97, 0.01, 0.01, 0.01), 48, 0.02),
-        ((0.25, 0.25, 0.25, 0.25), 48, 0.1),
-    ],
-)
-def test_intervals_of_unequal_strata_hold(shares, n, wrong):
-    """P@5 of rows of which a third of the labels are missing; ``wrong``: of the pairs that a cheap judge calls otherwise."""
-    rng = np.random.default_rng([n, len(shares), int(100 * (wrong or 0))])
-    right = rng.random((1500, 5)) < rng.beta(1, 1.5, 1500)[:, None]
-    seen = right & (rng.random(right.shape) < 0.7)
-    said_right = seen | (right ^ (rng.random(right.shape) < (wrong or 0)))
-    sizes = np.round(1500 * np.array(shares)).astype(int)
-    of, y = rng.permutation(np.repeat(np.arange(sizes.size), sizes)), right.mean(axis=1)
-    F = np.column_stack([seen.mean(axis=1), said_right.mean(axis=1)])[:, : 1 if wrong is None else 2]
-    held = 0
-    for _ in range(300):
-        rows = sampling.in_turn(rng.permutation(1500), of)[:n]
-        _, _, low, high, _ = sampling.regressed(F.mean(axis=0), F[rows], y[rows], sizes, of[rows])
-        held += low <= y.mean() <= high
-    assert held >= 0.92 * 300, held / 300
-
-
 def test_intervals_with_a_proxy_hold_whatever_it_says():
     """Of a proxy that agrees, one that flatters and one that guesses: only the width hangs on it."""
     complete, observed, models = problem(n=800, n_labels=60, seed=3, missing=0.3)
@@ -576,168 +547,17 @@ def test_proxies_that_do_not_fit_are_refused():
         fold.add(observed[30:], models["one"].rows(slice(30, 60)))
 
 
-# ---------------------------------------------------------------- strata
-
-
-def rare_problem(seed, n=600, n_labels=80, k=3):
-    """Labels of falling frequency; a model that is worse on the rare ones."""
-    rng = np.random.default_rng(seed)
-    chance = 0.5 / (1 + np.arange(n_labels)) ** 0.8
-    complete = rng.random((n, n_labels)) < chance
-    observed = complete & (rng.random(complete.shape) >= 0.3)
-    top = xc.TopK.from_scores(complete + 1.2 * rng.random(complete.shape) + chance, k)
-    counts = (chance * 1500 / 50).astype(int)
-    return complete.astype(float), observed.astype(float), top, counts
-
-
-def test_strata_are_of_the_rarest_label_and_are_drawn_in_turn():
-    _, _, top, counts = rare_problem(0)
-    of = j.strata_of(top, counts, 3)
-    edges = np.array([0, 1, 10, 100, 1000])
-    slow = [min(int(np.searchsorted(edges, counts[label], side="right")) - 1 for label in ids) for ids in top.ids]
-    assert of.tolist() == slow
-    assert j.strata_of({"a": top.head(1), "b": top}, counts, 3).tolist() == slow
-    rows = j.sample(600, 90, 5, of)
-    drawn = np.bincount(of[rows], minlength=5)
-    whole = np.bincount(of, minlength=5)
-    left = drawn < whole
-    assert drawn[left].max() - drawn[left].min() <= 1
-    assert np.unique(rows).size == 90
-    assert j.sample(600, 40, 5, of).tolist() == rows[:40].tolist()
-    assert j.sample(600, 600, 5, np.zeros(600, int)).tolist() == j.sample(600, 600, 5).tolist()
-
-
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 10**6))
-def test_estimates_by_strata_equal_the_textbook(seed):
-    """Cochran (1977), equations 5.1 and 5.8; with one stratum the plain estimate."""
-    complete, observed, top, counts = rare_problem(seed % 50)
-    of = j.strata_of(top, counts, 3)
-    rows = np.sort(j.sample(600, 120, seed, of))
-    verdicts = said(complete, rows)
-    line = j.estimate(observed, top, verdicts, 3, method="judged only", strata=of).iloc[0]
-    y = np.array([sum(complete[row, label] for label in top.ids[row]) / 3 for row in range(600)])
-    value = variance = 0.0
-    for stratum in np.unique(of):
-        every, some = y[of == stratum], y[rows[of[rows] == stratum]]
-        value += every.size / 600 * some.mean()
-        variance += (every.size / 600) ** 2 * (1 - some.size / every.size) * some.var(ddof=1) / some.size
-    assert line["value"] == pytest.approx(value)
-    assert line["stderr"] == pytest.approx(np.sqrt(variance))
-    plain = j.estimate(observed, top, verdicts, 3, method="judged only").iloc[0]
-    one = j.estimate(observed, top, verdicts, 3, method="judged only", strata=np.ones(600, int)).iloc[0]
-    names = ["value", "stderr", "low", "high"]
-    assert np.allclose(one[names].astype(float), plain[names].astype(float))
-
-
-@settings(max_examples=8, deadline=None)
-@given(st.integers(0, 10**6), st.booleans())
-def test_macro_averages_with_all_rows_judged(seed, complete_too):
-    """Macro-precision is then exact, and macro-F1 is enclosed, bin by bin, as loops over labels have them."""
-    complete, observed, top, counts = rare_problem(seed % 1000, n=60, n_labels=20)
-    verdicts = said(complete, range(60))
-    found = j.by_bin(observed, top, verdicts, 3, counts, complete=complete_too).set_index(["bin", "metric"])
-    predicted = np.zeros(complete.shape, bool)
-    predicted[np.repeat(np.arange(60), 3), top.ids.ravel()] = True
-    # without all relevant labels the truth is what is observed, and what is right among the predictions
-    truth = complete > 0 if complete_too else (observed > 0) | (predicted & (complete > 0))
-    names = ["0", "1-9", "10-99", "100-999", "1000+"]
-    of = np.searchsorted([0, 1, 10, 100, 1000], counts, side="right") - 1
-    for b in np.unique(of):
-        precision, f1, seen = [], [], []
-        for label in np.flatnonzero(of == b):
-            P, T = predicted[:, label].sum(), truth[:, label].sum()
-            tp = (predicted[:, label] & truth[:, label]).sum()
-            precision.append(tp / P if P else 0.0)
-            f1.append(2 * tp / (P + T) if P + T else 0.0)
-            t = (predicted[:, label] & (observed[:, label] > 0)).sum()
-            seen.append(2 * t / (P + observed[:, label].sum()) if P + observed[:, label].sum() else 0.0)
-        line = found.loc[names[b], "macro-P"]
-        assert np.allclose(line[["value", "low", "high"]].astype(float), np.mean(precision))
-        line = found.loc[names[b], "macro-F1"]
-        assert line["observed"] == pytest.approx(np.mean(seen))
-        assert line["low"] - 1e-9 <= np.mean(f1) <= line["high"] + 1e-9
-        assert line["labels"] == (of == b).sum()
-
-
-def test_macro_averages_hold_from_judged_rows_and_a_proxy_narrows_them():
-    complete, observed, top, counts = rare_problem(2)
-    of = j.strata_of(top, counts, 3)
-    full = xc.metrics.confusion(complete, top, 3)
-    bins = np.searchsorted([0, 1, 10, 100, 1000], counts, side="right") - 1
-    names = ["0", "1-9", "10-99", "100-999", "1000+"]
-    values = {"macro-P": full.precision()[0], "macro-F1": full.f_beta()[0]}
-    held, width = {}, {}
-    proxy = cheap(complete, {"": top}, 0.05)
-    for seed in range(60):
-        verdicts = j.verdicts(said(complete, j.sample(600, 120, seed, of)))
-        for with_proxy in (False, True):
-            how = {"proxy": proxy} if with_proxy else {}
-            for line in j.by_bin(observed, top, verdicts, 3, counts, complete=True, strata=of, **how).itertuples():
-                true = values[line.metric][bins == names.index(line.bin)].mean()
-                held.setdefault((line.bin, line.metric, with_proxy), []).append(line.low <= true <= line.high)
-                width.setdefault((line.bin, line.metric, with_proxy), []).append(line.high - line.low)
-    assert min(np.mean(each) for each in held.values()) >= 0.85, {name: np.mean(each) for name, each in held.items()}
-    for name in {name for name, metric, _ in width if metric == "macro-P"}:
-        assert np.mean(width[name, "macro-P", True]) < 0.8 * np.mean(width[name, "macro-P", False])
-
-
-def test_strata_that_do_not_fit_are_refused():
-    complete, observed, top, _ = rare_problem(0)
-    of = np.zeros(600, int)
-    of[:5] = 7
-    verdicts = said(complete, j.sample(600, 50, 1))
-    with refused("strata"):
-        j.estimate(observed, top, verdicts, 3, strata=of[:-1])
-    with refused("strata"):
-        j.sample(600, 5, 0, of * 0.5)
-    few = [row for row in range(5, 60)]
-    with refused("strata", "0 judged rows in stratum 7, which has 5"):
-        j.estimate(observed, top, said(complete, few), 3, strata=of)
-    with refused("target"):
-        j.estimate(observed, top, said(complete, range(60)), 3, strata=of, target="fresh rows")
-
-
-def test_the_command_takes_a_proxy_and_strata(tmp_path, capsys):
-    complete, observed, top, counts = rare_problem(0, n=200)
-    rng = np.random.default_rng(0)
-    train = (rng.random((400, counts.size)) < counts / 400).astype(float)
-    for name, truth in (("truth", observed), ("train", train)):
-        xc.write_xc(tmp_path / f"{name}.txt", sp.csr_matrix((len(truth), 1)), sp.csr_matrix(truth))
-    top.save(tmp_path / "one.npz")
-    proxy = cheap(complete, {"": top}, 0.05)
+def test_the_command_takes_a_proxy(tmp_path, capsys):
+    complete, observed, models = problem(n=200)
+    xc.write_xc(tmp_path / "truth.txt", sp.csr_matrix((200, 1)), sp.csr_matrix(observed))
+    models["one"].save(tmp_path / "one.npz")
+    proxy, rows = cheap(complete, models, 0.05), j.sample(200, 60)
     sp.save_npz(tmp_path / "proxy.npz", sp.csr_matrix(proxy))
-    files = [str(tmp_path / "truth.txt"), str(tmp_path / "one.npz"), "-k", "3", "--strata"]
-    sheet = tmp_path / "sheet.csv"
-    assert main(["judge", "sample", *files, "-n", "60", "--out", str(sheet)]) == 2
-    assert "--train-truth" in capsys.readouterr().err
-    files += ["--train-truth", str(tmp_path / "train.txt")]
-    assert main(["judge", "sample", *files, "-n", "60", "--out", str(sheet)]) == 0
-    table = pd.read_csv(sheet, dtype=str, keep_default_na=False)
-    of = j.strata_of(top, train.sum(axis=0).astype(int), 3)
-    assert set(table["row"].astype(int)) == set(j.sample(200, 60, 0, of).tolist())
-    pairs = table[["row", "label"]].astype(int).to_numpy()
-    table["verdict"] = [int(complete[row, label]) for row, label in pairs]
-    table.to_csv(sheet, index=False)
-    capsys.readouterr()
-    given = [*files, "--verdicts", str(sheet), "--proxy", str(tmp_path / "proxy.npz"), "--csv"]
+    lines = [",".join(map(str, line)) for line in said(complete, rows)]
+    (tmp_path / "sheet.csv").write_text("row,label,verdict\n" + "\n".join(lines) + "\n")
+    given = [str(tmp_path / name) for name in ("truth.txt", "one.npz")]
+    given += ["-k", "3", "--verdicts", str(tmp_path / "sheet.csv"), "--proxy", str(tmp_path / "proxy.npz"), "--csv"]
     assert main(["judge", "estimate", *given]) == 0
-    first, _, second = capsys.readouterr().out.partition("\none, labels by their training points\n")
-    ours = pd.read_csv(io.StringIO(first))
-    expected = j.estimate(observed, top, sheet, 3, proxy=proxy, strata=of)
-    assert np.allclose(ours[["value", "low", "high"]], expected[["value", "low", "high"]], atol=1e-6)
-    assert set(pd.read_csv(io.StringIO(second))["metric"]) == {"macro-P", "macro-F1"}
-
-
-def test_labels_that_nobody_recorded_or_predicted_lower_macro_f1():
-    """Two right predictions that nobody recorded, and ten relevant rows more: F1 is 4 / 14, and 1 without the ten."""
-    complete = np.zeros((30, 1))
-    complete[:12] = 1
-    ids = np.full((30, 1), -1)
-    ids[:2] = 0
-    top = xc.TopK.from_ids(ids, n_labels=1)
-    verdicts = said(complete, range(30))
-    line = j.by_bin(np.zeros((30, 1)), top, verdicts, 1, complete=True).iloc[1]
-    assert line["low"] <= 4 / 14 <= line["high"]
-    line = j.by_bin(np.zeros((30, 1)), top, verdicts, 1).iloc[1]
-    assert np.allclose(line[["low", "high"]].astype(float), [1.0, 1.0])
+    found = pd.read_csv(io.StringIO(capsys.readouterr().out))[["value", "low", "high"]]
+    expected = j.estimate(observed, models["one"], said(complete, rows), 3, proxy=proxy)[["value", "low", "high"]]
+    assert np.allclose(found, expected, atol=1e-6)

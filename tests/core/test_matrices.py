@@ -161,7 +161,6 @@ MEMORY_DOORS = {
     "apply_split, Y": lambda m: apply_split(sp.csr_matrix(DENSE), m, [0, 2], [1]),
     "write_sparse": lambda m: write_sparse(Path(tempfile.mkdtemp()) / "a.txt", m),
     "write_xc": lambda m: write_xc(Path(tempfile.mkdtemp()) / "a.npz", sp.csr_matrix(DENSE), m),
-    "to_calibration_npz": lambda m: TOP.to_calibration_npz(Path(tempfile.mkdtemp()) / "a.npz", m),
 }
 TRUTH = sp.csr_matrix(DENSE)
 

@@ -515,29 +515,6 @@ class TopK:
         """
         return read_calibration_npz(path, n_labels)[0]
 
-    def to_calibration_npz(self, path: str | os.PathLike, Y) -> None:
-        """Write the calibration@k authors' interchange file (see :meth:`from_calibration_npz`), truth included.
-
-        Parameters
-        ----------
-        path : path_like
-            It ends in ``.npz``.
-        Y : sparse matrix or array_like, shape (n, L)
-            Truth.
-
-        Raises
-        ------
-        ArgumentError
-            For another ending, or a truth of another shape.
-        """
-        truth = as_truth(Y)
-        check_pair(truth, self)
-        rows = np.repeat(np.arange(truth.n_rows, dtype=np.int64), truth.sizes)
-        labels = np.column_stack([rows, truth.indices.astype(np.int64)])
-        arrays = {"scores": self.scores, "prediction_ids": self.ids, "true_positives": truth.hits(self.ids)}
-        with atomic_path(_npz_name(path)) as part:
-            np.savez_compressed(part, **arrays, labels=labels)  # type: ignore[arg-type]
-
     # ------------------------------------------------------------------ out
 
     def to_csr(self) -> sparse.csr_matrix:
@@ -553,19 +530,6 @@ class TopK:
         matrix = sparse.csr_matrix((self.scores[present], self.ids[present], indptr), shape=(len(self), self.n_labels))
         matrix.sort_indices()
         return matrix
-
-    def to_pairs(self) -> list[list[tuple[int, float]]]:
-        """napkinXC's form.
-
-        Returns
-        -------
-        list of lists of (int, float)
-            For each point (label, score) pairs, best first.
-        """
-        return [
-            [(int(label), float(score)) for label, score in zip(ids, scores, strict=True) if label >= 0]
-            for ids, scores in zip(self.ids, self.scores, strict=True)
-        ]
 
 
 def read_saved(path: Path, stored: dict[str, np.ndarray]) -> TopK:

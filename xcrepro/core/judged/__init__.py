@@ -23,8 +23,8 @@ rows are some of all, as in the difference and regression estimators of survey s
     ... + var(y) / N                           about fresh rows of the same kind
 """
 
-from xcrepro.core.judged.estimates import Judged, bounds, by_bin, compare, estimate, levels_of
-from xcrepro.core.judged.sampling import estimated, next_rows, sample, strata_of
+from xcrepro.core.judged.estimates import Judged, bounds, compare, estimate, levels_of
+from xcrepro.core.judged.sampling import estimated, next_rows, sample
 from xcrepro.core.judged.sheets import DRAWN as DRAWN
 from xcrepro.core.judged.sheets import JudgedWarning, Verdicts, agreement, lines_of, sheet, texts_of, verdicts
 
@@ -34,7 +34,6 @@ __all__ = [
     "Verdicts",
     "agreement",
     "bounds",
-    "by_bin",
     "compare",
     "estimate",
     "estimated",
@@ -43,7 +42,6 @@ __all__ = [
     "next_rows",
     "sample",
     "sheet",
-    "strata_of",
     "texts_of",
     "verdicts",
 ]

@@ -18,11 +18,10 @@ from xcrepro.core.accumulators.labels import LabelCounts
 from xcrepro.core.accumulators.rows import RowSums
 from xcrepro.core.arguments import one_of, real_number, whole_number
 from xcrepro.core.errors import ArgumentError
-from xcrepro.core.judged.sampling import check_strata, estimated, regressed
+from xcrepro.core.judged.sampling import estimated, regressed
 from xcrepro.core.judged.sheets import DRAWN, JudgedWarning, agreement, named_models, verdicts
 from xcrepro.core.kernels import ranking as kernel
 from xcrepro.core.metrics import registry
-from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.core.metrics.replicates import Options, Rows
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
@@ -77,8 +76,6 @@ class Judged:
         The rows drawn, as for :func:`xcrepro.judged.verdicts`.
     residual : bool
         Also keep what :meth:`bounds` needs; it takes about twice the time.
-    strata : array_like of int, optional
-        The stratum of each row of all blocks, if rows were drawn by strata (:func:`xcrepro.judged.sample`).
     levels : int
         Into how many levels the cheap verdicts of ``add`` are cut: 1 if they are yes and no, which is from a half on.
 
@@ -101,7 +98,6 @@ class Judged:
         complete: bool = False,
         rows=None,
         residual: bool = False,
-        strata=None,
         levels: int = 1,
     ) -> None:
         self.verdicts = verdicts(given, rows)
@@ -115,7 +111,6 @@ class Judged:
         self._asked = [(each, int(np.searchsorted(self.ks, k)), k) for each, at in self.wanted for k in at.tolist()]
         self._means = [metric for metric, _ in self.wanted if metric.fold == "rows"]
         self._columns = sorted({column for metric in self._means for column in metric.columns}) or [kernel.HITS]
-        self.strata = None if strata is None else np.asarray(strata)
         self.levels = whole_number("levels", levels, 1)
         self._cheap: dict[str, list[RowSums]] = {}  # of each model, the sums at each level of the cheap verdicts
         self._covers = any(metric.name == "coverage" for metric, _ in self.wanted)
@@ -309,8 +304,7 @@ class Judged:
         said = self.verdicts
         arrays = (each.tobytes() for each in (said.drawn, said.rows, said.labels, said.right))
         asked = [(metric.name, at.tolist()) for metric, at in self.wanted]
-        strata = None if self.strata is None else self.strata.tobytes()
-        return *arrays, asked, self.complete, self.residual, strata, self.levels
+        return *arrays, asked, self.complete, self.residual, self.levels
 
     # ------------------------------------------------------------------ results
 
@@ -415,10 +409,6 @@ class Judged:
             raise ArgumentError("verdicts", f"must be on a drawn row's first {self.ks[-1]} predictions", got, do)
         if self._cheap and method == "ppi":
             raise ArgumentError("method", "must be 'ppi++' with a proxy, which finds its weight", repr(method))
-        if self.strata is not None:
-            if target != "these rows":
-                raise ArgumentError("target", "must be 'these rows' where rows are drawn by strata", repr(target))
-            self._strata = check_strata(self.strata, self.n_rows, self.verdicts.drawn)
         if self._covers and target != "these rows":
             rule = "must be 'these rows' for coverage, which grows with the number of rows"
             raise ArgumentError("target", rule, repr(target))
@@ -430,7 +420,7 @@ class Judged:
         n, n_rows, found = self.verdicts.drawn.size, self.n_rows, []
         if n < FEW:
             found.append(f"only {n} rows are judged: below {FEW} intervals hold less often than they say. Judge more")
-        found += [] if self.strata is not None else self._unlike(n, n_rows)  # by strata they are unlike all rows
+        found += self._unlike(n, n_rows)
         of_observed = [part.rejected for part in next(iter(self._parts.values()), [])]
         no, asked = (sum(each[i] for each in of_observed) for i in (0, 1))
         if asked >= FEW and no > _ERRS * asked:
@@ -489,7 +479,7 @@ class Judged:
             observed = observed + sign * float(metric.formula(self._sums[model])[i])
             f = f + sign * self._in_order(model, "observed", metric.name, i)
             y = y + sign * self._in_order(model, "judged", metric.name, i)
-        if self._cheap or self.strata is not None:
+        if self._cheap:
             found = self._regressed(metric, i, sides, observed, f, y, method, target, confidence_level)
         else:
             given = observed, f, y, self.n_rows, method, target, confidence_level, float(len(sides)), len(sides) == 1
@@ -499,30 +489,17 @@ class Judged:
         return observed, value, error, max(low, least), min(high, 1.0), f.size, *weights
 
     def _regressed(self, metric, i: int, sides: list, observed: float, f, y, method, target, confidence_level) -> tuple:
-        """As :func:`estimated`, on what is observed and on the cheap verdicts, by strata; with a weight for each."""
-        known, columns = [observed], [f]
-        if self._cheap:
-            cheap, mean = 0.0, 0.0
-            for sign, model in sides:
-                cheap = cheap + sign * self._in_order(model, "cheap", metric.name, i)
-                each = [float(metric.formula(fold)[i]) for fold in self._cheap[model]]
-                mean += sign * math.fsum(each) / len(each)
-            known, columns = [*known, mean], [*columns, cheap]
-        if method != "ppi++":
-            known, columns = [], []
+        """As :func:`estimated`, on what is observed and on the cheap verdicts; with a weight for each."""
+        cheap, mean = 0.0, 0.0
+        for sign, model in sides:
+            cheap = cheap + sign * self._in_order(model, "cheap", metric.name, i)
+            each = [float(metric.formula(fold)[i]) for fold in self._cheap[model]]
+            mean += sign * math.fsum(each) / len(each)
+        known, columns = ([observed, mean], [f, cheap]) if method == "ppi++" else ([], [])
+        F = np.array(columns).reshape(-1, f.size).T
         how = confidence_level, float(len(sides)), len(sides) == 1, target == "fresh rows"
-        less = f if method == "ppi" else 0.0
-        value, error, low, high, weights = self._of_all(
-            np.array(known), np.array(columns).reshape(-1, f.size).T, y - less, *how
-        )
-        more = observed if method == "ppi" else 0.0
-        weights = {"ppi": [1.0, 0.0], "judged only": [0.0, 0.0]}.get(method, weights)[: 1 + bool(self._cheap)]
-        return value + more, error, low + more, high + more, *weights
-
-    def _of_all(self, known, F, y, *how) -> tuple:
-        """:func:`xcrepro.core.judged.sampling.regressed` with the strata of these rows."""
-        of = np.zeros(self.n_rows, np.int64) if self.strata is None else self._strata
-        return regressed(known, F, y, np.bincount(of), of[self.verdicts.drawn], *how)
+        value, error, low, high, weights = regressed(np.array(known), F, y, self.n_rows, *how)
+        return value, error, low, high, *(weights if known else [0.0, 0.0])
 
     def _in_order(self, model: str, what: str, metric: str, i: int) -> np.ndarray:
         """(n,) the values of a model's judged rows, by row."""
@@ -555,11 +532,7 @@ class Judged:
             few, many, found, all_open = ends if sign > 0 else (-ends[1], -ends[0], -ends[3], -ends[2])
             least, most, floor, ceiling = least + few, most + many, floor + found, ceiling + all_open
         how = "judged only", "these rows", confidence_level, float(k * len(sides))
-        if self.strata is None:
-            first, last = (estimated(0.0, np.zeros(drawn.size), each, N, *how) for each in (least, most))
-        else:
-            none = np.zeros(0), np.zeros((drawn.size, 0))
-            first, last = (self._of_all(*none, each, confidence_level, how[-1]) for each in (least, most))
+        first, last = (estimated(0.0, np.zeros(drawn.size), each, N, *how) for each in (least, most))
         known = max(N * first[0], floor), min(N * last[0], ceiling)
         found = sum(known) / 2.0, np.nan, max(N * first[2], floor), min(N * last[3], ceiling)
         shares = (observed / self.n_labels, *((observed + np.array(found)) / self.n_labels).tolist())
@@ -631,9 +604,7 @@ def _is_mean(metric: registry.Metric) -> bool:
     return metric.fold == "rows" and metric.averages == "rows" and metric.unit == "fraction" and not metric.needs
 
 
-def estimate(
-    Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None, proxy=None, strata=None, **how
-) -> pd.DataFrame:
+def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None, proxy=None, **how) -> pd.DataFrame:
     """Metrics on the complete truth, from an incomplete one and verdicts on the predictions of a few rows drawn at random.
 
     Parameters
@@ -650,8 +621,6 @@ def estimate(
         (wrong) to 1 (right); what is left out is 0. A DataFrame has the columns row, label, verdict. The metric on the
         observed labels and those that it calls right becomes a second predictor beside the one on the observed labels, in
         one regression. However wrong or flattering it is, the interval holds as often: only its width hangs on the proxy.
-    strata : array_like of int, shape (n,), optional
-        If rows were drawn by strata (:func:`xcrepro.judged.sample`), the stratum of every row.
     method : {"ppi++", "ppi", "judged only"}
         The weight of what is observed: found from the judged rows, 1, or 0 (the module has the formulas).
     target : {"these rows", "fresh rows"}
@@ -708,7 +677,7 @@ def estimate(
       metric  k  observed  value  stderr    low   high  judged  weight
     0      P  1       0.5  0.679   0.054  0.568  0.803      30   0.643
     """
-    about = {"complete": complete, "rows": rows, "strata": strata, "levels": levels_of(proxy)}
+    about = {"complete": complete, "rows": rows, "levels": levels_of(proxy)}
     return Judged(given, ks, metrics, **about).add(Y, top, proxy=proxy).estimate(**how)
 
 
@@ -723,16 +692,15 @@ def compare(
     complete=False,
     rows=None,
     proxy=None,
-    strata=None,
     **how,
 ) -> pd.DataFrame:
     """The gap between each two models on the complete truth; the rows are the same, so that it is surer than two intervals say.
 
     Parameters
     ----------
-    Y, given, ks, metrics, complete, rows, proxy, strata, how
+    Y, given, ks, metrics, complete, rows, proxy, how
         As for :func:`estimate`; the verdicts must be on the predictions of all models. ``how`` are method, target and
-        interval.
+        confidence_level.
     models : mapping of str to TopK
     against : str, optional
         A model: then each other one is compared with it only, and it is always ``right``.
@@ -743,7 +711,7 @@ def compare(
         metric, k, left, right; then as :func:`estimate`, of left minus right. Intervals are not corrected for their
         number.
     """
-    about = {"complete": complete, "rows": rows, "strata": strata, "levels": levels_of(proxy)}
+    about = {"complete": complete, "rows": rows, "levels": levels_of(proxy)}
     return Judged(given, ks, metrics, **about).add(Y, models, proxy=proxy).compare(against=against, **how)
 
 
@@ -771,132 +739,3 @@ def bounds(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None) 
     0      P  2    0.75  0.5  0.75      0.25
     """
     return Judged(given, ks, metrics, complete=complete, rows=rows, residual=True).add(Y, top).bounds()
-
-
-def by_bin(
-    Y,
-    top: TopK,
-    given,
-    k: int = 5,
-    label_counts=None,
-    *,
-    complete: bool = False,
-    rows=None,
-    proxy=None,
-    strata=None,
-    confidence_level: float = 0.95,
-) -> pd.DataFrame:
-    """Macro-precision and macro-F1 on the complete truth, by bin of train frequency, from judged rows.
-
-    Both are sums over labels, and each predicted pair has its part in them. For macro-precision the part is known, 1 over how
-    often its label is predicted, so the judged rows estimate the sum. F1 of a label that has t of its P predictions observed
-    right and T observed rows is 2 (t + e) / (P + T + e), where e are those that are right though nobody recorded it: it rises
-    with e, ever more slowly, from e = 0 to P - t. So e times its whole rise over P - t, and e times its first step, enclose
-    it: two sums over pairs, which the judged rows estimate. The interval of macro-F1 holds at least as often as it says.
-
-    Rows that predict rare labels are few; let ``strata`` (:func:`xcrepro.judged.strata_of`) see to it that enough of them are
-    judged.
-
-    Parameters
-    ----------
-    Y, top, given, rows, proxy, strata
-        As for :func:`estimate`; one model, all rows at once. A proxy narrows macro-precision. A judge who rejects an observed
-        label lowers macro-precision, and changes no macro-F1.
-    k : int
-    label_counts : array_like of int, shape (L,), optional
-        Training points of each label, for the bins of :func:`xcrepro.metrics.binned_macro_f1`; None: one bin, "all".
-    complete : bool
-        Have the judges named every relevant label of the drawn rows? Without it, labels that are neither observed nor
-        predicted do not count as relevant, and macro-F1 is about the truth so completed. With it, each such label lowers the
-        lower end: by 2 (t + e) / (P + T + e)^2 at the e where this is largest.
-    confidence_level : float
-
-    Returns
-    -------
-    DataFrame
-        bin, metric ("macro-P" or "macro-F1"), k, labels; ``observed``, ``value``, ``stderr`` (NaN of macro-F1), ``low``,
-        ``high``, ``judged``. Bins without a label are left out.
-
-    Raises
-    ------
-    ArgumentError
-        As :func:`estimate`.
-
-    Examples
-    --------
-    >>> from xcrepro.core.judged import sample
-    >>> Y = np.repeat([[1, 0], [0, 1]], 50, axis=0)
-    >>> top = TopK.from_ids(np.tile([[0], [1]], (50, 1)), n_labels=2)
-    >>> said = [(row, row % 2, int(row % 3 > 0)) for row in sample(100, 40).tolist()]
-    >>> by_bin(Y, top, said, k=1, label_counts=[900, 3]).round(2)
-           bin    metric  k  labels  observed  value  stderr   low  high  judged
-    0      1-9   macro-P  1       1       0.5   0.65    0.13  0.39  0.92      40
-    1      1-9  macro-F1  1       1       0.5   0.73     NaN  0.59  0.80      40
-    2  100-999   macro-P  1       1       0.5   0.75    0.11  0.52  1.00      40
-    3  100-999  macro-F1  1       1       0.5   0.73     NaN  0.59  0.80      40
-    """
-    import pandas as pd
-
-    fold = Judged(given, k, complete=complete, rows=rows, strata=strata).add(Y, top)
-    fold._check("ppi++", "these rows", confidence_level)
-    block, here = Block(Y, top, k), fold.verdicts.drawn
-    truth, ids = block.truth, np.maximum(block.ids, 0)
-    completed = fold._completed(truth, here, 0)
-    right, hit = as_truth(completed).hits(block.ids[here]), block.found[here]
-    new = right & ~hit
-    beyond = (completed - _rows_of(truth, here)).maximum(0).tocsr()  # what is new in these rows, predicted or not
-    opened = (block.ids >= 0) & ~block.found
-    cheap = None
-    if proxy is not None:
-        row, place = np.nonzero(opened)
-        cheap = np.zeros(opened.shape)
-        cheap[row, place] = np.asarray(
-            _cheap_matrix(proxy, (truth.n_rows, truth.n_labels))[row, ids[row, place]]
-        ).ravel()
-    of, names = np.zeros(truth.n_labels, np.int64), ["all"]
-    if label_counts is not None:
-        of, names = frequency_bins(label_counts, truth.n_labels)
-    P, t = (np.bincount(ids[mask], minlength=truth.n_labels) for mask in (block.ids >= 0, block.found))
-    T, more = truth.label_counts(), np.maximum(P - t, 1)
-    f1 = 2.0 * t / np.maximum(P + T, 1)
-    rise = 2.0 * P / np.maximum(T + P + P - t, 1) - f1  # were all its predictions right
-    first = 2.0 * (t + 1.0) / (P + T + 1.0) - f1
-    peak = np.clip(P + T - 2 * t, 0, P - t)
-    lower = 2.0 * (t + peak) / np.maximum(P + T + peak, 1) ** 2
-
-    def total(weights: np.ndarray, y: np.ndarray) -> tuple:
-        """Value, stderr, low and high of the sum over all rows of y, which is about the weights of right open predictions."""
-        F, known = np.zeros((here.size, 0)), np.zeros(0)
-        if cheap is not None:
-            each = (weights[ids] * cheap).sum(axis=1)
-            F, known = each[here][:, None], np.array([math.fsum(each.tolist()) / each.size])
-        largest = float((weights[ids] * opened).sum(axis=1).max(initial=0.0))
-        how = confidence_level, largest, True, False, True
-        return tuple(block.n_rows * one for one in fold._of_all(known, F, y, *how)[:4])
-
-    found = []
-    for b, name in enumerate(names):
-        own = of == b
-        n = int(own.sum())
-        if not n:
-            continue
-        each = np.where(own, 1.0 / np.maximum(P, 1), 0.0)
-        base = math.fsum((each * t).tolist())
-        gained = (each[ids[here]] * (right.astype(np.float64) - hit)).sum(axis=1)
-        value, error, low, high = total(each, gained)
-        most = math.fsum((each * P).tolist())
-        ends = max(base + low, 0.0), min(base + high, most)
-        found.append(
-            (name, "macro-P", k, n, base / n, (base + value) / n, error / n, *(end / n for end in ends), here.size)
-        )
-        base = math.fsum((f1 * own).tolist())
-        part = [np.where(own, weights, 0.0) for weights in (rise / more, first, lower)]
-        gained, steps, shown = ((weights[ids[here]] * new).sum(axis=1) for weights in part)
-        missed = beyond @ part[2] - shown if complete else np.zeros(here.size)
-        below, above = total(part[0], gained - missed), total(part[1], steps)
-        most = base + math.fsum((rise * own).tolist())
-        ends = max(base + below[2], 0.0 if complete else base), min(base + above[3], most)
-        middle = base + (below[0] + min(above[0], most - base)) / 2.0
-        found.append((name, "macro-F1", k, n, base / n, middle / n, np.nan, *(end / n for end in ends), here.size))
-    columns = ["bin", "metric", "k", "labels", "observed", "value", "stderr", "low", "high", "judged"]
-    return pd.DataFrame(found, columns=columns)

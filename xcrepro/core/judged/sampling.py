@@ -1,22 +1,18 @@
-"""Rows drawn at random, by strata or not, and the mean over all rows from those: the arithmetic of survey sampling (Cochran,
-Sampling Techniques, 1977, chapters 5 to 7).
+"""Rows drawn at random, and the mean over all rows from those: the arithmetic of survey sampling (Cochran, Sampling
+Techniques, 1977, chapter 7).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xcrepro.core import arithmetic
 from xcrepro.core.arguments import real_number, whole_number
-from xcrepro.core.errors import ArgumentError
 from xcrepro.core.judged.sheets import verdicts
-from xcrepro.core.metrics.labelwise import frequency_bins
 from xcrepro.core.metrics.significance import t_reach
-from xcrepro.core.predictions import TopK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,11 +21,9 @@ UNSEEN = 2
 """Rows whose change judges may not have met, each as far off as those that changed; by simulation (docs/judged.md)."""
 ENOUGH = 12
 """Degrees of freedom that two predictors need; with fewer there is the last one, the cheap verdicts, alone; by simulation."""
-LEAST = 2
-"""Judged rows of a stratum, at least: of one nobody knows how far rows differ."""
 
 
-def sample(n_rows: int, n: int, seed: int = 0, strata=None) -> np.ndarray:
+def sample(n_rows: int, n: int, seed: int = 0) -> np.ndarray:
     """Rows to judge, drawn at random without replacement, in the order in which to judge them.
 
     With one seed the first rows of a larger sample are the smaller one, so that you can go on later.
@@ -41,9 +35,6 @@ def sample(n_rows: int, n: int, seed: int = 0, strata=None) -> np.ndarray:
     n : int
         How many to draw.
     seed : int
-    strata : array_like of int, shape (n_rows,), optional
-        Draw as many rows of each stratum (:func:`xcrepro.judged.strata_of`), one in turn, as long as it has some. Say it to the
-        estimates too.
 
     Returns
     -------
@@ -56,8 +47,7 @@ def sample(n_rows: int, n: int, seed: int = 0, strata=None) -> np.ndarray:
     """
     n_rows = whole_number("n_rows", n_rows, 1)
     n = whole_number("n", n, 1, n_rows, "there are no more rows")
-    rows = np.random.default_rng(whole_number("seed", seed)).permutation(n_rows)
-    return (rows if strata is None else in_turn(rows, check_strata(strata, n_rows)))[:n]
+    return np.random.default_rng(whole_number("seed", seed)).permutation(n_rows)[:n]
 
 
 def next_rows(found: pd.DataFrame, given, within: float, n_rows: int, seed: int = 0) -> np.ndarray:
@@ -99,73 +89,6 @@ def next_rows(found: pd.DataFrame, given, within: float, n_rows: int, seed: int 
         most = max(most, n)
     order = sample(n_rows, n_rows, seed)
     return order[~np.isin(order, drawn)][: most - drawn.size]
-
-
-def strata_of(top: TopK | Mapping[str, TopK], label_counts, k: int = 5) -> np.ndarray:
-    """The stratum of each row: the bin of train frequency of the rarest label among its first k predictions.
-
-    Rows that predict rare labels decide what is known of rare labels, and there are few of them: drawn by strata
-    (:func:`xcrepro.judged.sample`), as many of them are judged as of others.
-
-    Parameters
-    ----------
-    top : TopK, or mapping of str to TopK
-        The predictions that are to be judged, of one model or of several.
-    label_counts : array_like of int, shape (L,)
-        Training points of each label.
-    k : int
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        The bin's number among those of :func:`xcrepro.metrics.binned_macro_f1`, the rarest 0; a row without a prediction is
-        in the last.
-
-    Raises
-    ------
-    ArgumentError
-        For counts of another number of labels.
-
-    Examples
-    --------
-    >>> strata_of(TopK.from_ids([[0, 1], [1, 2], [1, -1]], n_labels=3), [5000, 12, 3], k=2)
-    array([2, 1, 2])
-    """
-    tops = list(top.values()) if isinstance(top, Mapping) else [top]
-    bins, names = frequency_bins(label_counts, tops[0].n_labels)
-    k = whole_number("k", k, 1)
-    of = [np.where(one.ids[:, :k] >= 0, bins[one.ids[:, :k]], len(names) - 1).min(axis=1) for one in tops]
-    return np.min(of, axis=0)
-
-
-def in_turn(rows: np.ndarray, of: np.ndarray) -> np.ndarray:
-    """Rows in random order, one of each stratum in turn, so that the first of them are as balanced as all."""
-    turn = np.empty(rows.size, np.int64)
-    for stratum in np.unique(of):
-        own = np.flatnonzero(of[rows] == stratum)
-        turn[own] = np.arange(own.size)
-    return rows[np.lexsort((of[rows], turn))]
-
-
-def check_strata(of, n_rows: int, drawn: np.ndarray | None = None) -> np.ndarray:
-    """The strata of all rows, as numbers from 0; each has two judged rows, if these are given, or all its rows."""
-    of = np.asarray(of)
-    if of.shape != (n_rows,) or of.dtype.kind not in "iu":
-        rule = f"must be a whole number for each of the {n_rows} rows"
-        raise ArgumentError(
-            "strata", rule, f"shape {of.shape}, dtype {of.dtype}", "xcrepro.judged.strata_of makes them"
-        )
-    names, of = np.unique(of, return_inverse=True)
-    of = of.ravel()
-    if drawn is None:
-        return of
-    sizes, judged = np.bincount(of), np.bincount(of[drawn], minlength=names.size)
-    if (few := judged < np.minimum(sizes, LEAST)).any():
-        got = f"{judged[few][0]} judged rows in stratum {names[few][0]}, which has {sizes[few][0]}"
-        raise ArgumentError(
-            "strata", f"must have {LEAST} judged rows each", got, "judge more rows in the order of the sheet"
-        )
-    return of
 
 
 def estimated(
@@ -221,88 +144,65 @@ def regressed(
     known: np.ndarray,
     F: np.ndarray,
     y: np.ndarray,
-    sizes: np.ndarray,
-    of: np.ndarray,
+    n_rows: int,
     confidence_level: float = 0.95,
     largest: float = 1.0,
     skewed: bool = True,
     fresh: bool = False,
-    heavy: bool = False,
 ) -> tuple[float, float, float, float, np.ndarray]:
     """Value, stderr, low, high and weights of the mean of y over all rows, from judged rows with predictors F (n, p), p <= 2.
 
-    ``known`` are the predictors' means over all rows, ``sizes`` how many rows each stratum has, ``of`` (n,) the judged rows'
-    strata. The weights b minimise the variance of the combined regression estimator, sum of W_h mean_h(y) + b (known - sum of
-    W_h mean_h(F)); with one stratum it is least squares. The degrees of freedom are Satterthwaite's for strata in which rows
-    differ alike, less p: n - H - p for H strata of one size, but little more than its own if one has nearly all rows.
+    ``known`` are the predictors' means over all rows. The weights are those of least squares, on n - 1 - p degrees of freedom.
 
     Where the last predictor, the cheap verdicts, is seldom wrong, few judged rows tell how far: so the squares have those of
-    :data:`UNSEEN` rows more, each as far off as the rows in which it was, with the weight of the rows that weigh most. The
-    ends are moved outwards by the skewness. Where all is flat there is room for what n draws can miss, as in
-    :func:`xcrepro.judged.estimated`, n being the rows that would say as much without strata; or the interval without the last
-    predictor, if that is narrower. With ``heavy``, for sums in which a few rows weigh most, there are no more degrees of
-    freedom than 2 n / (kurtosis - 1), which many rows of no weight do not raise.
+    :data:`UNSEEN` rows more, each as far off as the rows in which it was. The ends are moved outwards by the skewness. Where
+    all is flat there is room for what n draws can miss, as in :func:`xcrepro.judged.estimated`; or the interval without the
+    last predictor, if that is narrower.
     """
     n, p = F.shape
-    drawn = np.bincount(of, minlength=sizes.size)
-    share = sizes / sizes.sum()
-    each = (share / np.maximum(drawn, 1))[of]  # the weight of a judged row in the mean
-    left = (1.0 - drawn / sizes)[of]
-    spare = (drawn / np.maximum(drawn - 1, 1))[of]
-    pull = each * each * left * spare
+    left, spare = 1.0 - n / n_rows, n / (n - 1)
+    pull = 1.0 / n * (1.0 / n) * left * spare
+    base = 1.0 / n * (1.0 / n) * spare
 
     def centred(values: np.ndarray) -> np.ndarray:
-        means = np.bincount(of, values, sizes.size) / np.maximum(drawn, 1)
-        return values - means[of]
+        return values - np.bincount(np.zeros(n, np.int64), values)[0] / n
 
     def total(values: np.ndarray) -> float:
         return math.fsum(values.tolist())
 
     inner = [centred(column) for column in F.T]
     own = centred(y)
-    base = each * each * spare
-    use = pull if pull.any() else base  # with all rows judged the weights change nothing
-    dof = _dof(np.bincount(of, use, sizes.size), drawn)
+    use = pull or base  # with all rows judged the weights change nothing
+    dof = float(n - 1)
     first = p - 1 if p > 1 and dof < ENOUGH else 0
     inner = inner[first:]
     weights = _weights([[total(use * a * b) for b in inner] for a in inner], [total(use * a * own) for a in inner])
     rest = own - sum((w * a for w, a in zip(weights, inner, strict=True)), np.zeros(n))
-    gaps = [known[i] - total(each * F[:, i]) for i in range(first, p)]
-    value = total(each * y) + math.fsum(w * gap for w, gap in zip(weights, gaps, strict=True))
+    gaps = [known[i] - total(1.0 / n * F[:, i]) for i in range(first, p)]
+    value = total(1.0 / n * y) + math.fsum(w * gap for w, gap in zip(weights, gaps, strict=True))
     dof = max(dof - len(weights), 1.0)
     apart = total(base * own * own)
     flat = total(base * rest * rest) <= 1e-24
     off = np.abs(y - F[:, -1]) > 1e-12 if p else np.zeros(n, bool)
     # Each row counts once, and as its share of those that were wrong as one of the unseen.
     unseen = (0.0 if not p else UNSEEN) * (off / off.sum() if off.any() else np.full(n, 1.0 / n))
-    error = total((pull + pull.max() * unseen) * rest * rest) * (dof + len(weights)) / dof
+    error = total((pull + pull * unseen) * rest * rest) * (dof + len(weights)) / dof
     if fresh:
-        error += apart * n / sizes.sum()
-    if heavy and not flat:
-        part = (each * rest) ** 2
-        fourth = n * total(part * part) / total(part) ** 2
-        dof = max(min(dof, 2.0 * n / max(fourth - 1.0, 1e-9)), 1.0)
+        error += apart * n / n_rows
     stderr, reach = math.sqrt(error), float(t_reach(confidence_level, dof))
-    if flat and pull.any():
-        alike = 1.0 / math.fsum((share * share / np.maximum(drawn, 1)).tolist()) if sizes.size > 1 else n
-        missed = 1.0 - float(arithmetic.power(0.5 - confidence_level / 2.0, 1.0 / alike))
-        low = high = missed * largest * (1.0 - n / sizes.sum()) + reach * stderr
+    if flat and pull:
+        missed = 1.0 - float(arithmetic.power(0.5 - confidence_level / 2.0, 1.0 / n))
+        low = high = missed * largest * (1.0 - n / n_rows) + reach * stderr
         if p:
-            found = regressed(known[:-1], F[:, :-1], y, sizes, of, confidence_level, largest, skewed, fresh, heavy)
+            found = regressed(known[:-1], F[:, :-1], y, n_rows, confidence_level, largest, skewed, fresh)
             if found[3] - found[2] < low + high:
                 return *found[:4], np.append(found[4], 0.0)
     else:
-        third = total((each * rest) * (each * rest) * (each * rest))
-        around = total((each * each + (each * each).max() * unseen) * rest * rest)
-        bend = third / (around * math.sqrt(around)) if skewed and around > 0 and pull.any() else 0.0
+        third = total((1.0 / n * rest) * (1.0 / n * rest) * (1.0 / n * rest))
+        around = total((1.0 / n * (1.0 / n) + 1.0 / n * (1.0 / n) * unseen) * rest * rest)
+        bend = third / (around * math.sqrt(around)) if skewed and around > 0 and pull else 0.0
         low, high = (stderr * max(reach, abs(unbent(side, bend))) for side in (reach, -reach))
     return value, stderr, value - low, value + high, np.array([0.0] * first + weights)
-
-
-def _dof(parts: np.ndarray, drawn: np.ndarray) -> float:
-    """Satterthwaite's degrees of freedom of a sum of variances in proportion to ``parts``, each from ``drawn`` rows."""
-    each = math.fsum((parts * parts / np.maximum(drawn - 1, 1)).tolist())
-    return round(math.fsum(parts.tolist()) ** 2 / each, 9) if each > 0 else float((drawn - 1).clip(0).sum())
 
 
 def _weights(A: list[list[float]], b: list[float]) -> list[float]:

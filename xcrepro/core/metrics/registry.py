@@ -97,6 +97,12 @@ class Metric:
         return self.fold == "rows" and IN_ORDER.isdisjoint(self.columns)
 
     @property
+    def is_share(self) -> bool:
+        """Of sums over rows: is it from 0 to 1, whatever was predicted? Estimates of what is missing may leave that."""
+        weighted = bool(self.averages) and max(self.columns, default=0) >= kernel.WEIGHTED
+        return self.fold == "rows" and self.unit == "fraction" and not weighted and kernel.F_PRINTED not in self.columns
+
+    @property
     def probabilities(self) -> bool:
         """Must the scores lie in [0, 1]?"""
         return self.fold in ("pairs", "scores")

@@ -16,15 +16,15 @@ from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.version import __version__
 
-FORMAT = "xcrepro state 5"
+FORMAT = "xcrepro state 6"
 
 
-def write(path: str | os.PathLike, header: dict[str, object], arrays: dict[str, np.ndarray], compress: bool) -> None:
+def write(path: str | os.PathLike, header: dict[str, object], arrays: dict[str, np.ndarray]) -> None:
     """Write header and arrays, whole or not at all; equal content is equal bytes."""
     if not os.fspath(path).endswith(".npz"):
         raise ArgumentError("path", "must end in .npz", repr(os.fspath(path)))
     with atomic_path(path) as part:
-        (np.savez_compressed if compress else np.savez)(part, **sealed(header, arrays))  # type: ignore[arg-type]
+        np.savez_compressed(part, **sealed(header, arrays))  # type: ignore[arg-type]
 
 
 def read(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:

@@ -24,16 +24,13 @@ from scipy import sparse
 
 from xcrepro.core import distributions
 from xcrepro.core.accumulators.block import KS
-from xcrepro.core.arguments import one_of, real_number, whole_number
+from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import labelwise, registry
 from xcrepro.core.metrics.replicates import Options, Replicates, System
 from xcrepro.core.predictions import TopK
 from xcrepro.core.tensors import labels_as_matrix
 from xcrepro.core.truth import Truth, as_truth
-
-_CORRECTIONS = (None, "holm")
-
 
 # ---------------------------------------------------------------------------------------------- other test rows
 
@@ -50,8 +47,8 @@ class Bootstrap:
         Both values on the rows as they are, and ours - baseline.
     low, high : float
         The interval of that difference.
-    p, p_adjusted : float
-        The second corrected for the number of comparisons of the call, where that was asked for; else the same.
+    p : float
+        Of this comparison alone; :func:`xcrepro.metrics.holm` corrects those of several.
     ours_low, ours_high, baseline_low, baseline_high : float
         The intervals of both values.
     method : {"bootstrap", "halves"}
@@ -65,7 +62,6 @@ class Bootstrap:
     low: float
     high: float
     p: float
-    p_adjusted: float
     ours_low: float
     ours_high: float
     baseline_low: float
@@ -87,7 +83,6 @@ def paired_bootstrap(
     n_relevant=None,
     label_counts=None,
     hierarchy=None,
-    correction: str | None = None,
     method: str | None = None,
 ) -> list[Bootstrap]:
     """Would the difference of two methods stand for other test rows? Draws or parts of the rows, the same for both.
@@ -108,8 +103,6 @@ def paired_bootstrap(
         Of the intervals, between 0 and 1.
     inverse_propensity, n_relevant, label_counts, hierarchy
         As for :func:`xcrepro.evaluate`.
-    correction : {None, "holm"}
-        Over all metrics and ks of the call.
     method : {None, "bootstrap", "halves"}
         None takes for each metric the one that holds, as the notes of :func:`xcrepro.evaluate` say; the others take one for
         all. With ``"bootstrap"`` everything is recomputed of the drawn rows: a ratio of sums such as PSP with its
@@ -140,7 +133,6 @@ def paired_bootstrap(
     >>> one.ours, one.baseline, one.low < 0.5 < one.high, one.p < 0.05
     (1.0, 0.5, True, True)
     """
-    one_of("correction", correction, _CORRECTIONS)
     about = Options(inverse_propensity, n_relevant, label_counts, hierarchy)
     how = {"n_resamples": n_resamples, "seed": seed, "confidence_level": confidence_level, "method": method}
     replicates = Replicates(Y, {"ours": [ours], "baseline": [baseline]}, ks, metrics, about, **how)
@@ -150,15 +142,8 @@ def paired_bootstrap(
         (a, b, d), low_ends, high_ends = (array[:, *at].tolist() for array in (value, low, high))
         by_chance = float(p[0, *at])
         sides = low_ends[0], high_ends[0], low_ends[1], high_ends[1]
-        found.append(Bootstrap(name, k, a, b, d, low_ends[2], high_ends[2], by_chance, by_chance, *sides, used))
-    return _corrected(found, correction)
-
-
-def _corrected(outcomes: list, correction: str | None) -> list:
-    if correction is None:
-        return outcomes
-    adjusted = holm([one.p for one in outcomes])
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(outcomes, adjusted, strict=True)]
+        found.append(Bootstrap(name, k, a, b, d, low_ends[2], high_ends[2], by_chance, *sides, used))
+    return found
 
 
 def holm(p) -> np.ndarray:
@@ -221,9 +206,8 @@ class TTest:
         Ours minus the baseline, on all of them.
     low, high : float
         Its interval by the same t law.
-    t, degrees, p, p_adjusted : float
-        NaN where nothing was tested. ``p_adjusted`` is p corrected for the comparisons of the call, where that was asked
-        for; else the same.
+    t, degrees, p : float
+        NaN where nothing was tested. :func:`xcrepro.metrics.holm` corrects the p of several tests.
     shared : float
         Of labels, how many standard deviations those that stand together in rows differ more alike than independent ones
         would; above 3 is a warning. NaN for other units and where nothing was tested.
@@ -239,12 +223,11 @@ class TTest:
     t: float
     degrees: float
     p: float
-    p_adjusted: float
     shared: float
 
     def significant(self, level: float = 0.01) -> bool:
-        """Is p, corrected where that was asked for, below ``level``? reeval's stars stand for 0.01. False where untested."""
-        return bool(self.p_adjusted < level)
+        """Is p below ``level``? reeval's stars stand for 0.01. False where untested."""
+        return bool(self.p < level)
 
 
 _SHARED = 3.0  # standard deviations from which on errors are called shared
@@ -265,7 +248,6 @@ def macro_t_test(
     n_relevant=None,
     label_counts=None,
     hierarchy=None,
-    correction: str | None = None,
     over: str = "all",
     more_than: int = 10,
 ) -> list[TTest]:
@@ -290,7 +272,7 @@ def macro_t_test(
 
     Parameters
     ----------
-    Y, ours, baseline, ks, metrics, confidence_level, inverse_propensity, n_relevant, label_counts, hierarchy, correction
+    Y, ours, baseline, ks, metrics, confidence_level, inverse_propensity, n_relevant, label_counts, hierarchy
         As for :func:`paired_bootstrap`.
     n_resamples, seed : int
         Of the random signs behind ``shared``; nothing else is drawn.
@@ -330,7 +312,6 @@ def macro_t_test(
     whole_number("n_resamples", n_resamples, 20)
     whole_number("seed", seed)
     real_number("confidence_level", confidence_level, above=0, below=1)
-    one_of("correction", correction, _CORRECTIONS)
     whole_number("more_than", more_than, 1, do="a spread needs 2 units")
     labelwise.check_over(over)
     truth = as_truth(labels_as_matrix("Y", Y, getattr(ours, "n_labels", None)))
@@ -362,7 +343,7 @@ def macro_t_test(
                 one = replace(one, shared=together.alike(d, paired, n_resamples, seed))
             found.append(one)
     _warn_of_shared([one for one in found if one.shared > _SHARED])
-    return _corrected(found, correction)
+    return found
 
 
 def t_p_value(t, dof):
@@ -389,13 +370,13 @@ def _jackknife(systems: list[System], names: list[str], n_rows: int) -> np.ndarr
 
 def _t_test(name, k, unit, m, mean, error, more_than, confidence_level) -> TTest:
     if m <= more_than or np.isnan(error) or np.isnan(mean):
-        return TTest(name, k, unit, m, float(mean), *[np.nan] * 7)
+        return TTest(name, k, unit, m, float(mean), *[np.nan] * 6)
     # Units that all differ by the same leave no spread: t is infinite, as it should be; where none differs it is 0.
     with np.errstate(divide="ignore"):
         t = float(np.divide(mean, error)) if mean else 0.0
     p = float(t_p_value(t, m - 1))
     reach = float(t_reach(confidence_level, m - 1) * error)
-    return TTest(name, k, unit, m, float(mean), mean - reach, mean + reach, t, m - 1.0, p, p, np.nan)
+    return TTest(name, k, unit, m, float(mean), mean - reach, mean + reach, t, m - 1.0, p, np.nan)
 
 
 def _warn_of_shared(tests: list[TTest]) -> None:

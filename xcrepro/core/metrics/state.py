@@ -190,11 +190,6 @@ class State:
             self._take(folds, other._n_labels, ranges, other.n_rows)
         return self
 
-    @property
-    def row_ranges(self) -> list[tuple[int, int]]:
-        """The rows it has seen, of those whose numbers were said: (first, last and one), rising."""
-        return list(self._ranges)
-
     def empty(self) -> State:
         """A State of the same options and weights, which it shares, without rows.
 
@@ -332,18 +327,13 @@ class State:
         """What two states must share to be merged: format, version, ks of each metric, L, weights and options."""
         return self._asked.fingerprint(self._n_labels)
 
-    def save(self, path: str | os.PathLike, *, weights: bool = True, compress: bool = True) -> None:
+    def save(self, path: str | os.PathLike) -> None:
         """Write the state to an ``.npz`` file, whole or not at all. Equal states give equal bytes.
 
         Parameters
         ----------
         path : path_like
             It ends in ``.npz``.
-        weights : bool
-            False leaves out ``inverse_propensity``, ``label_counts`` and ``hierarchy``, of millions of labels larger than
-            all the rest; :meth:`load` then takes them from another State.
-        compress : bool
-            False is several times quicker, and the file larger.
 
         Raises
         ------
@@ -351,11 +341,11 @@ class State:
             For another ending.
         """
         header = self.fingerprint() | {"rows": self._ranges, "n_rows": self.n_rows}
-        given = {name: array for name, array in self._asked.given.items() if array is not None and weights}
-        serialization.write(path, header, given | serialization.of_folds(self._folds), compress)
+        given = {name: array for name, array in self._asked.given.items() if array is not None}
+        serialization.write(path, header, given | serialization.of_folds(self._folds))
 
     @classmethod
-    def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False, like: State | None = None) -> State:
+    def load(cls, path: str | os.PathLike, *, allow_repeats: bool = False) -> State:
         """Read a state that :meth:`save` wrote.
 
         Parameters
@@ -363,8 +353,6 @@ class State:
         path : path_like
         allow_repeats : bool
             As for :class:`State`.
-        like : State, optional
-            Whose weights it takes where the file has none.
 
         Returns
         -------
@@ -381,11 +369,8 @@ class State:
         header, arrays = serialization.read(path)
         with serialization.no_state(path):
             serialization.check_samples(header, arrays)
-            others: dict[str, Any] = {} if like is None else like._asked.given
-            given: dict[str, Any] = {
-                name: arrays.get(name, others.get(name) if header[name] is not None else None)
-                for name in ("inverse_propensity", "label_counts", "hierarchy")
-            }
+            names = ("inverse_propensity", "label_counts", "hierarchy")
+            given: dict[str, Any] = {name: arrays.get(name) for name in names}
             if given["hierarchy"] is not None:
                 given["hierarchy"] = Hierarchy.unpacked(given["hierarchy"])
             options = {name: header[name] for name in Options.__dataclass_fields__}

@@ -12,11 +12,6 @@ from xcrepro.core.metrics import formulas
 from xcrepro.core.metrics.requests import Asked
 
 Folds = dict[str, Any]
-_SHARES = frozenset(
-    ("P", "R", "nDCG", "nDCG (ideal k)", "MRR", "AP", "LRAP", "F", "micro-F1", "micro-P", "micro-R", "P (predicted)",
-     "abandonment", "served", "PSP", "PSnDCG")
-)  # fmt: skip
-"""Of the sums over rows, those that no predictions bring below 0 or above 1."""
 
 
 def values(asked: Asked, folds: Folds) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -94,7 +89,7 @@ def drawn(asked: Asked, folds: Folds) -> dict[str, tuple[np.ndarray, np.ndarray,
 def check_sums(asked: Asked, folds: Folds) -> None:
     """Raise ValueError where a mean or share over rows is none: below 0 or above 1."""
     for metric, at in asked.wanted:
-        if metric.fold == "rows" and metric.name in _SHARES:
+        if metric.is_share:
             sums = row_sums(asked, folds)
             for k, value in zip(at, metric.formula(sums)[np.searchsorted(sums.ks, at)], strict=True):
                 if not -1e-9 <= value <= 1 + 1e-9:

@@ -34,9 +34,6 @@ def add_arguments(sub) -> None:
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786); default one of its own"
     )
     sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine, default one a core")
-    sub.add_argument(
-        "--resume", type=Path, metavar="DIR", help="with --blocks: keep each block's state, go on from them"
-    )
     sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
     sub.add_argument(
         "--n-resamples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)"
@@ -54,7 +51,7 @@ def asked(arguments) -> bool:
         if given is None and not arguments.blocks:
             raise ArgumentError(name, "must be given, or --blocks", None)
     if not arguments.blocks:
-        own = ("engine", "scheduler", "workers", "resume", "allow_repeats", "n_resamples")
+        own = ("engine", "scheduler", "workers", "allow_repeats", "n_resamples")
         shared.refuse(arguments, own, "goes with --blocks")
         return False
     whole = ("filter", "labels", *_READING, "split", "points", "per_label")
@@ -82,7 +79,7 @@ def evaluate(arguments) -> int:
         counts,
         engine=arguments.engine or "serial",
         client=arguments.scheduler,
-        **shared.taken(arguments, "workers", "resume", "metrics", "allow_repeats", "ties"),
+        **shared.taken(arguments, "workers", "metrics", "allow_repeats", "ties"),
         progress=True,
         n_resamples=arguments.n_resamples or 0,
     )

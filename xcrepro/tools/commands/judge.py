@@ -33,12 +33,6 @@ def add(command) -> None:
             help="a line of text for each row, for people to read; a dataset's own titles or words are shown without it",
         )
         shared.add_reading(part)
-    for part in (drawn, found):
-        part.add_argument(
-            "--strata",
-            action="store_true",
-            help="draw as many rows for each bin of train frequency of the rarest predicted label; give it to both commands",
-        )
     drawn.add_argument("-n", type=int, default=50, help="rows to judge, default 50; a larger one adds rows at the end")
     for part in (drawn, shared_out, again):
         part.add_argument("--seed", type=int, default=0, help="default 0")
@@ -75,16 +69,9 @@ def add(command) -> None:
 
 
 def _read(arguments) -> tuple:
-    """Truth, predictions by model, train counts or None, the strata of rows or None, and all that was read."""
-    from xcrepro.core import judged
-
+    """Truth, predictions by model, and all that was read."""
     found = shared.read(arguments, arguments.predictions, max(*arguments.k, PLACES))
-    counts = None if found.train is None else found.train.getnnz(axis=0)
-    by_strata = getattr(arguments, "strata", False)
-    if by_strata and counts is None:
-        raise ArgumentError("--strata", "goes with --train-truth", "none", "strata come from training label counts")
-    strata = judged.strata_of(found.tops, counts, max(arguments.k)) if by_strata else None
-    return found.truth, found.tops, counts, strata, found
+    return found.truth, found.tops, found
 
 
 def _texts(arguments, read):
@@ -107,9 +94,9 @@ def _sample(arguments) -> int:
         rule = "must be there, for --add to add to it" if arguments.add else "must not be there yet"
         do = "" if arguments.add else "--add keeps it and adds rows at its end; or take another name"
         raise ArgumentError("--out", rule, given, do)
-    truth, tops, _, strata, read = _read(arguments)
+    truth, tops, read = _read(arguments)
     names = None if read.label_names is None else read.label_names.names
-    rows = judged.sample(truth.shape[0], arguments.n, arguments.seed, strata)
+    rows = judged.sample(truth.shape[0], arguments.n, arguments.seed)
     table = without_formulas(judged.sheet(truth, tops, rows, max(arguments.k), names, _texts(arguments, read)))
     before, table = _lacking(arguments.out, table, rows) if arguments.add else (b"", table)
     with atomic_path(arguments.out) as part:
@@ -176,7 +163,7 @@ def _class(arguments, read) -> dict:
 def _sheets(arguments) -> int:
     from xcrepro.tools.course import judging
 
-    truth, tops, _, _, read = _read(arguments)
+    truth, tops, read = _read(arguments)
     how = shared.taken(arguments, "records", "shared", "seed") | {"k": max(arguments.k)}
     table = judging.sheets(arguments.out, truth, tops, arguments.judges, **_class(arguments, read), **how)
     shared.print_table(table, False, 0)
@@ -187,7 +174,7 @@ def _sheets(arguments) -> int:
 def _second(arguments) -> int:
     from xcrepro.tools.course import judging
 
-    truth, _, _, _, read = _read(arguments)
+    truth, _, read = _read(arguments)
     table = judging.second(arguments.verdicts, truth, **_class(arguments, read), seed=arguments.seed)
     shared.print_table(table, False, 0)
     print(f"Then: xcrepro judge estimate ... --verdicts {arguments.verdicts}")
@@ -197,9 +184,9 @@ def _second(arguments) -> int:
 def _of_a_class(arguments) -> int:
     from xcrepro.tools.course import judging
 
-    others = ("strata", "complete", "proxy", "within", "csv")
+    others = ("complete", "proxy", "within", "csv")
     shared.refuse(arguments, others, "goes with one sheet", "the verdicts of a class are a folder of sheets")
-    truth, tops, _, _, read = _read(arguments)
+    truth, tops, read = _read(arguments)
     how = {"k": max(arguments.k), "confidence_level": arguments.confidence_level, "train": read.train}
     found = judging.judge(arguments.verdicts, truth, tops, **_class(arguments, read), **how)
     shared.print_table(found.ranking, False, 4)
@@ -217,26 +204,19 @@ def _estimate(arguments) -> int:
 
     if arguments.verdicts.is_dir():
         return _of_a_class(arguments)
-    truth, tops, counts, strata, read = _read(arguments)
+    truth, tops, read = _read(arguments)
     proxy = None if arguments.proxy is None else _proxy(arguments.proxy, read)
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", judged.JudgedWarning)
         said = judged.verdicts(arguments.verdicts)
-        how = {"complete": arguments.complete, "strata": strata}
-        fold = judged.Judged(said, arguments.k, arguments.metrics, levels=judged.levels_of(proxy), **how)
+        how = {"complete": arguments.complete, "levels": judged.levels_of(proxy)}
+        fold = judged.Judged(said, arguments.k, arguments.metrics, **how)
         fold.add(truth, tops, proxy=proxy)
         found = [fold.estimate(confidence_level=arguments.confidence_level)]
         found += [fold.compare(confidence_level=arguments.confidence_level)] if len(tops) > 1 else []
-        k, how = max(arguments.k), {**how, "proxy": proxy, "confidence_level": arguments.confidence_level}
-        by_bin = (
-            [judged.by_bin(truth, top, said, k, counts, **how) for top in tops.values()] if strata is not None else []
-        )
     for text in dict.fromkeys(str(each.message) for each in doubts):
         print(f"warning: {text}", file=sys.stderr)
     for table in found:
-        shared.print_table(table, arguments.csv, 4)
-    for name, table in zip(tops, by_bin, strict=True) if by_bin else ():
-        print(f"\n{name}, labels by their training points")
         shared.print_table(table, arguments.csv, 4)
     if arguments.within is not None:
         more = [judged.next_rows(table, said, arguments.within / 100.0, truth.shape[0]).size for table in found]

@@ -14,11 +14,10 @@
 """
 
 from xcrepro.tools.scale.blocks import block_paths, read_block, write_block
-from xcrepro.tools.scale.evaluation import BlocksFailed, evaluate, state
+from xcrepro.tools.scale.evaluation import evaluate, state
 from xcrepro.tools.scale.writing import predict_blocks, write_blocks
 
 __all__ = [
-    "BlocksFailed",
     "block_paths",
     "evaluate",
     "predict_blocks",
