@@ -666,8 +666,9 @@ class Replicates:
 
     def _of_few(self, name: str, i: int, pair: tuple[int, int], found: Sequence[float], p: float) -> list[float]:
         """value, error, low, high and p of a difference, so that p is not below what the rows allow, where they are few: of
-        sums over rows, and of counts of labels of very few rows, by swapping rows between the two models; of all else at least
-        one of all ways to swap them, and another the other way round. The interval holds 0 where p is above what it leaves out, and only there."""
+        sums over rows, and of counts of labels of very few rows, by swapping rows between the two models; of all else at
+        least one of all ways to swap them, and another the other way round. The interval holds 0 where p is above what it
+        leaves out, and only there."""
         value, error, low, high = found
         one, other = (int(np.cumsum([0, *self._runs])[model]) for model in pair)
         metric, level, swapped = self._systems[one].metric(name), 1.0 - self._confidence_level, None
