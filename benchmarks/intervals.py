@@ -202,7 +202,7 @@ def run(quick: bool = False) -> list[dict]:
             else {"fresh": 600, "n_resamples": 300, "size": POPULATION}
         )
         rows += coverage_of_intervals(n, n_labels, repetitions, **sizes)
-    rows += few_rows(*((8,), 3) if quick else ((8, 20, 50, 100, 200, 400), 2000))
+    rows += few_rows(*((8,), 3) if quick else ((8, 20, 50, 100, 200, 400), 1000))
     return rows + false_alarms(*(100, 2, 20) if quick else (1000, 200, 400))
 
 

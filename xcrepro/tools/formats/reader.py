@@ -213,7 +213,7 @@ def read(
     }
     if index.done:
         lines.append(answers.said(index))
-    if index.match and index.label_names and (alike := index.label_names.alike_by(index.match)):
+    if index.match and index.label_names and (alike := index.label_names.same_by(index.match)):
         more = f" (and {len(alike) - 1:,} more such groups)" * (len(alike) > 1)
         which = f"{' and '.join(map(shown, alike[0][:3]))}{more}"
         lines.append(f"match: by {index.match!r} {which} are one name, so each is read as it is written only")
