@@ -196,7 +196,9 @@ def _save(lesson: Lesson, notebook: dict, folder: Path, folded: bool = False) ->
         return f"{fold}\n\n{text}\n\n</details>" if folded and fold else text
 
     cells = [
-        cell | {"source": shown(notebooks.text(cell["source"]), notebooks.tags(cell))} if cell["cell_type"] == "markdown" else cell
+        cell | {"source": shown(notebooks.text(cell["source"]), notebooks.tags(cell))}
+        if cell["cell_type"] == "markdown"
+        else cell
         for cell in notebook["cells"]
     ]
     text = json.dumps(notebook | {"cells": cells}, indent=1, ensure_ascii=False)
