@@ -130,8 +130,9 @@ def sheets(
     with paths.filling(folder) as part:
         _write_sheets(part, table, texts, label_names)
         (part / "README.md").write_text(_README, encoding="utf-8")
-    each = table.groupby("judge", sort=False)
-    found = each.agg(records=("record", "nunique"), predictions=("label", "size")).reset_index()
+    found = table.groupby("judge", sort=False, as_index=False).agg(
+        records=("record", "nunique"), predictions=("label", "size")
+    )
     return found.assign(sheet=found["judge"].map(lambda name: str(folder / f"{name}.csv")))
 
 
@@ -149,8 +150,7 @@ def second(
     if (folder / AGAIN).exists():
         do = "it may hold verdicts: move it away"
         raise ArgumentError("DIR", f"must have no folder {AGAIN} yet", folder / AGAIN, do)
-    each = given.groupby(["record", "label"])["verdict"].agg(["sum", "size"]).reset_index()
-    each = each[(each["sum"] == 1) & (each["size"] == 1)]
+    each = given.groupby(["record", "label"])["verdict"].agg(["sum", "size"]).query("sum == size == 1").reset_index()
     if len(each):
         each = each[np.asarray(truth[each["record"], each["label"]]).ravel() == 0]
     judges = [*dict.fromkeys(given["judge"])]
