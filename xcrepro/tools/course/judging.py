@@ -130,9 +130,8 @@ def sheets(
     with paths.filling(folder) as part:
         _write_sheets(part, table, texts, label_names)
         (part / "README.md").write_text(_README, encoding="utf-8")
-    found = table.groupby("judge", sort=False, as_index=False).agg(
-        records=("record", "nunique"), predictions=("label", "size")
-    )
+    counts = {"records": ("record", "nunique"), "predictions": ("label", "size")}
+    found = table.groupby("judge", sort=False, as_index=False).agg(**counts)
     return found.assign(sheet=found["judge"].map(lambda name: str(folder / f"{name}.csv")))
 
 
@@ -207,8 +206,7 @@ def judge(
         Where there are no sheets; for a sheet with other columns, a verdict that is none of the above, a line that was not
         asked, by its file and line; with fewer than three judged records.
     """
-    folder = Path(folder)
-    asked, given = _given(folder)
+    asked, given = _given(folder := Path(folder))
     rows, unread = _complete(asked, given), _unread(folder, asked)
     if len(rows) < _LEAST:
         do = f"a record counts when all its predictions have a verdict; {given['record'].nunique()} have some"
