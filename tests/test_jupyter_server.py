@@ -30,6 +30,7 @@ import matplotlib
 import pytest
 import requests
 
+from docs import browser
 from xcrepro.core import kernels
 from xcrepro.repro.engine import compare_outputs, manifest, notebooks, prose_numbers, tidy
 
@@ -210,18 +211,21 @@ def served():
 
 
 @contextlib.contextmanager
-def _serving(place: Installed, folder: Path):
+def _serving(place: Installed, folder: Path, program: str = "jupyter_server"):
     token = secrets.token_hex()
     runtime = Path(place.environment["HOME"]) / f"runtime-{secrets.token_hex(4)}"
     runtime.mkdir()
     environment = place.environment | {"JUPYTER_RUNTIME_DIR": str(runtime), "JUPYTER_TOKEN": token}
+    environment |= {
+        "JUPYTERLAB_DIR": f"{sys.prefix}/share/jupyter/lab"
+    }  # its page is not in the place's own environment
     settings = {"ip": "127.0.0.1", "port": 0, "port_retries": 0, "root_dir": folder, "open_browser": False}
     words = [f"--ServerApp.{name}={value}" for name, value in settings.items()]
     log = runtime / "log.txt"
     # Started from a folder that no notebook is in: it is the kernel's folder that counts.
     with log.open("w") as out:
         process = subprocess.Popen(
-            [place.python, "-m", "jupyter_server", "--allow-root", *words],
+            [place.python, "-m", program, "--allow-root", *words],
             cwd=runtime,
             env=environment,
             stdout=out,
@@ -434,3 +438,39 @@ def test_a_notebook_with_one_edit_runs_to_its_end(opened, installed, root, tmp_p
         assert file.read_bytes() == figures.get(
             file, committed_file.read_bytes() if committed_file.is_file() else b""
         ), file
+
+
+@pytest.mark.skipif(not os.environ.get("XCREPRO_LAB"), reason="opens JupyterLab itself: make test-lab")
+@pytest.mark.skipif(browser.find() is None, reason="Playwright or Chromium is not installed")
+def test_a_reader_edits_the_parameters_in_jupyterlab_itself_and_runs_all(installed):
+    from playwright.sync_api import sync_playwright
+
+    place = installed("clone")
+    path = place.project / "notebooks" / f"{QUICK[1]}.ipynb"
+    committed, wanted = path.read_bytes(), notebooks.read(path)
+    edits("parameter", {"points": 4000})(wanted)
+    (cell,) = (one for one in notebooks.code_cells(wanted) if "parameters" in notebooks.tags(one))
+    with _serving(place, path.parent, "jupyterlab") as server, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser.find(), args=["--no-sandbox"])
+        page = chromium.new_page()
+        page.set_default_timeout(1000 * SECONDS_A_CELL)
+        page.goto(f"{server.url}lab/tree/{path.name}?token={server.token}")
+        page.get_by_text("| Idle").wait_for()  # what is run before there is a kernel is not run
+        page.locator(".jp-CodeCell .cm-content").first.click()
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(cell["source"])
+        for name in ("Run", "Run All Cells"):
+            page.get_by_role("menuitem", name=name, exact=True).click()
+        done, deadline = False, time.monotonic() + SECONDS_A_CELL
+        while not done and time.monotonic() < deadline:
+            page.wait_for_timeout(1000)
+            page.keyboard.press("Control+S")
+            code = notebooks.code_cells(notebooks.read(path))
+            shown = "\n".join(tidy.output_text(one["outputs"]) for one in code)
+            assert not any(output["output_type"] == "error" for one in code for output in one["outputs"]), shown
+            done = "`points = 4000`" in shown and code[-1]["execution_count"] == len(code)
+        chromium.close()
+    path.write_bytes(committed)
+    assert [one["execution_count"] for one in code] == list(range(1, len(code) + 1))
+    assert f"{QUICK[1]}: the text describes the committed run" in shown
+    assert "**A run of your own**" in shown

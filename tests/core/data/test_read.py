@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import tracemalloc
 import warnings
 import zipfile
 
@@ -17,8 +18,10 @@ from hypothesis import strategies as st
 
 from tests.fuzz import slow
 from tests.refused import damaged, refused
-from xcrepro.core.data import parsing
+from xcrepro.core.data import parsing, sources
+from xcrepro.core.data.lines import text_lines
 from xcrepro.core.data.read import read_jsonl_labels, read_labels, read_sparse, read_split, read_xc
+from xcrepro.core.data.sources import npz_arrays
 from xcrepro.core.errors import DataError, DataMissing
 
 ANY_FILE = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -398,6 +401,28 @@ def test_damaged_archives(file):
     for content, message in damaged_archives():
         with damaged("a.zip", match=message):
             read_xc(file(bytes(content), "a.zip"))
+
+
+def test_what_unpacks_to_too_much_is_refused_before_it_is_unpacked(file, monkeypatch):
+    """Files of some kilobytes that claim 10 MB, where 1 MB is allowed: no more than that is ever held."""
+    zeros, held = np.zeros(1_250_000), {}
+    claims = io.BytesIO()
+    np.savez_compressed(claims, ids=zeros)
+    line = b"1 1:1\n"
+    text = b"1700000 3 3\n" + line * 1_700_000
+    monkeypatch.setattr(sources, "_RATIO_FROM", 1 << 20)
+    packed = {"a.npz": claims.getvalue(), "a.gz": gzip.compress(text), "a.zip": zipped(("a.txt", text))}
+    for name, content in packed.items():
+        path = file(content, name)
+        tracemalloc.start()
+        with damaged(name, match=f"{len(content):,} bytes that unpack to .*XCREPRO_MAX_UNPACKED"):
+            npz_arrays(path) if name == "a.npz" else sum(map(len, text_lines(path)))
+        held[name] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert max(held.values()) < 2**21, held
+    monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "11000000")
+    assert npz_arrays(path.with_name("a.npz"))["ids"].sum() == 0
+    assert sum(1 for _ in text_lines(path.with_name("a.gz"))) == sum(1 for _ in text_lines(path)) == 1_700_001
 
 
 @pytest.mark.parametrize("reader", [read_xc, read_sparse, read_labels, read_jsonl_labels])

@@ -46,7 +46,7 @@ def of(lesson: Lesson) -> Cost:
 
 
 def minutes(lesson: Lesson) -> dict[int, float]:
-    """Unit -> minutes of talk: what is on its slides read aloud, and a minute for each cell that is run and each formula."""
+    """Unit -> minutes of talk: what is on its slides read aloud, and a minute for each cell that is run, formula and guess."""
     found, unit = Counter(), 1
     for cell in lesson.notebook["cells"]:
         text = notebooks.text(cell["source"])
@@ -57,7 +57,7 @@ def minutes(lesson: Lesson) -> dict[int, float]:
         if cell["cell_type"] == "code":
             found[unit] += 1
         else:
-            found[unit] += len(_FORMULA.findall(text))
+            found[unit] += len(_FORMULA.findall(text)) + text.count("**Guess:**")
             found[unit] += len(re.findall(r"\w[\w'’-]*", _ONE_WORD.sub(" x ", _FORMULA.sub("", text)))) / WORDS
     return dict(found)
 

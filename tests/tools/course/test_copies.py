@@ -62,9 +62,10 @@ def test_what_is_the_teachers_is_in_no_students_copy(course, written):
             notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
         )
         assert [text for text in secret if text.strip() in copy] == [], lesson.name
-        assert copy.count("<details>") == copy.count(f"{copies._FOLD}\n\n![") == copy.count("</details>"), (
-            "pictures only"
-        )
+        results = sum(lessons.RESULT in notebooks.tags(cell) for cell in lesson.notebook["cells"])
+        folds = copy.count(f"{copies._FOLD}\n\n!["), copy.count(copies._FOLD_RESULT)
+        assert copy.count("<details>") == copy.count("</details>") == sum(folds), "pictures and results only"
+        assert folds[1] == results > 0, lesson.name
         assert "TEACHER" not in copy
 
 
@@ -145,7 +146,7 @@ def test_the_teachers_folder(save, small, tmp_path):
     source = notebooks.read(tmp_path / "out" / "source" / "01_small" / "01_small.ipynb")
     assert "return x + x" in notebooks.text(source["cells"][1]["source"])
     page = (tmp_path / "out" / "instructor.md").read_text()
-    assert "| 1 | Small | 2 | 1 | 3 | 1 |" in page
+    assert "| 1 | Small | 2 | 1 | 3 | 1 | 1 | 2 | 3 |" in page
     assert "{" not in page
     assert "Timetable" in page or "90 minutes" in page
     exam, solved = ((tmp_path / "out" / name).read_text() for name in ("exam.md", "exam_solutions.md"))

@@ -254,6 +254,7 @@ def test_sheets_that_are_blank_missing_renamed_or_saved_by_excel_are_read_or_nam
     fill(tmp_path, lambda judge, record, label: "" if judge == "cem" else (record + label) % 2)
     sheets = {name: pd.read_csv(tmp_path / f"{name}.csv", dtype=str) for name in ("ann", "bob")}
     sheets["ann"].to_csv(tmp_path / "ann.csv", sep=";", encoding="cp1252", errors="replace", index=False)
+    sheets["bob"].to_csv(tmp_path / "bob.csv", sep="\t", encoding="utf-16", index=False)  # Excel calls it Unicode text
     (tmp_path / "dia.csv").rename(tmp_path / "dia (1).csv")
     (tmp_path / "eve.csv").rename(tmp_path / "eve.xlsx")
     (tmp_path / "~$bob.xlsx").touch()  # of a spreadsheet that is open

@@ -51,6 +51,22 @@ def test_a_lesson_is_six_units_of_a_quarter_of_an_hour(course):
         assert units == list("123456"), lesson.name
 
 
+def test_each_unit_of_talk_asks_for_a_guess_before_a_cell_that_answers_it(course):
+    for lesson in course:
+        unit, asked, answered = 1, {}, {}
+        for cell in lesson.notebook["cells"]:
+            text = notebooks.text(cell["source"])
+            unit = int(begins[1]) if (begins := re.match(r"\*\*Unit (\d) ", text)) else unit
+            if cell["metadata"]["slideshow"]["slide_type"] == "skip":
+                continue
+            if cell["cell_type"] == "markdown":
+                assert lessons.RESULT not in notebooks.tags(cell) or asked.get(unit), f"{lesson.name}: {text}"
+                asked[unit] = asked.get(unit, 0) + text.count("**Guess:**")
+            elif asked.get(unit):
+                answered[unit] = True
+        assert [*answered] == [unit for unit, times in asked.items()] != [], f"{lesson.name}: {asked}"
+
+
 def test_every_picture_is_there_when_the_lesson_is_opened_unrun(course, root):
     for lesson in course:
         cells = lesson.notebook["cells"]

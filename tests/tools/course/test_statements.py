@@ -98,21 +98,6 @@ def test_a_third_of_a_point_of_p_at_1_is_below_its_standard_error(texts):
         assert 0.3 / (100 * np.sqrt(p * (1 - p) / 3809)) == pytest.approx(0.5, abs=0.06)
 
 
-def test_the_best_choice_has_1_by_the_model_metric_of_lesson_8(course):
-    """W4: also where points have more labels than places; the choices are tried one by one."""
-    (solution,) = [text for text in course[7].solutions() if "worth = np.log2" in text]
-    room = {"np": np}
-    exec("def my_metric(Y, ids, counts):\n" + solution, room)
-    for seed in range(5):
-        random = np.random.default_rng(seed)
-        truth, counts = (random.random((2, 4)) < 0.6).astype(int), random.integers(1, 60, 4)
-        choices = list(itertools.combinations(range(4), 2))
-        values = [room["my_metric"](truth, np.array(ids), counts) for ids in itertools.product(choices, repeat=2)]
-        assert max(values) == pytest.approx(1 if truth.any() else 0)
-        assert min(values) >= 0
-    assert room["my_metric"](np.array([[1, 1, 0]]), np.array([[0]]), np.array([100, 2, 50])) < 1
-
-
 def test_in_half_of_the_fields_table_the_points_of_a_label_are_those_of_train_and_test(texts):
     """W5: N times the labels of a point = L times the points of a label; which N makes it so?"""
     table = xc.published.wide("xcrepo:dataset-table").droplevel(["method", "variant"])

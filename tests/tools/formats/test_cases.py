@@ -27,6 +27,7 @@ import xcrepro as xc
 from xcrepro.core.data.names import LabelNames, read_label_names
 from xcrepro.core.errors import DataWarning, XCError
 from xcrepro.repro.published.results import audit_results
+from xcrepro.tools import formats
 from xcrepro.tools.formats import reader
 
 Label = str | int
@@ -462,6 +463,21 @@ def test_a_folder_of_predictions_of_any_format(tmp_path, taken, beside):
     assert values == ({"a": 0.5} if beside else {}) | {"b": 1.0}
     assert f"{name} as {taken}" in found.lines[0]
     assert reader.read(tmp_path / "t.npy", [tmp_path / "p" / name]).lines[0].endswith(f"{name} as {taken}")
+
+
+def test_links_and_files_with_the_same_bytes_are_named(tmp_path):
+    rankings = {"ann": [[0, 1], [1, 2]], "bob": [[0, 1], [1, 2]], "cem": [[2, 1], [1, 0]]}
+    for name, ids in rankings.items():
+        xc.TopK.from_ids(ids, n_labels=3).save(tmp_path / f"{name}.npz")
+    (tmp_path / "dia.npz").symlink_to("cem.npz")
+    (tmp_path / "eve.npz").write_bytes((tmp_path / "cem.npz").read_bytes()[::-1])  # as long, and damaged
+    said = reader._said_of_files(formats.model_files(tmp_path))
+    assert said[:1] == ["link: dia.npz is one, to cem.npz"]
+    assert [line for line in said[1:] if line.startswith("same file: ")] == [
+        "same file: ann.npz and bob.npz have the same bytes", "same file: cem.npz and dia.npz have the same bytes"
+    ]  # fmt: skip
+    (tmp_path / "eve.npz").unlink()
+    assert {*said} <= {*reader.read(csr_matrix(np.eye(2, 3)), [tmp_path]).lines}
 
 
 @pytest.mark.parametrize("tags", ["AB", "ABA", "AABB"])

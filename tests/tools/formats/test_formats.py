@@ -301,6 +301,15 @@ def test_matlab_with_several_matrices_is_refused(tmp_path):
             formats.read_truth(path)
 
 
+def test_matlab_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "a.mat"
+    scipy.io.savemat(path, {"Y": np.zeros((300, 300))}, do_compression=True)
+    assert formats.read_truth(path).shape == (300, 300)
+    monkeypatch.setenv("XCREPRO_MAX_UNPACKED", "10000")
+    with pytest.raises(DataError, match=r"a\.mat"):
+        formats.read_truth(path)
+
+
 def test_a_truth_to_write_may_be_lists(tmp_path, truth):
     formats.write_truth(tmp_path / "a.txt", [row.indices.tolist() for row in truth], n_labels=7)
     assert (formats.read_truth(tmp_path / "a.txt") != truth).nnz == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import io
 import lzma
 import os
 import struct
@@ -16,11 +17,13 @@ from typing import cast
 
 import numpy as np
 
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
 
 _GZIP = b"\x1f\x8b"
 _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+RATIO, _RATIO_FROM = 200, 1 << 30
+"""How many times its size a packed file may unpack to, above so many bytes; text of XC data comes to 3 to 50."""
 
 
 def byte_limit(variable: str, usual: int) -> int:
@@ -29,6 +32,35 @@ def byte_limit(variable: str, usual: int) -> int:
     if not given.isdigit() or not int(given):
         raise ArgumentError(f"${variable}", "must be a whole number of bytes, 1 or more", repr(given))
     return int(given)
+
+
+def most_unpacked(path: str | os.PathLike) -> int:
+    """To how many bytes a packed file may unpack, unless ``$XCREPRO_MAX_UNPACKED`` allows others."""
+    return byte_limit("XCREPRO_MAX_UNPACKED", max(_RATIO_FROM, RATIO * os.path.getsize(path)))
+
+
+def _refuse_flood(path: str | os.PathLike, size: int, most: int, more: str = "") -> None:
+    """Refuse what would fill the memory: a few megabytes can claim to be many gigabytes."""
+    if size > most:
+        found = f"{os.path.getsize(path):,} bytes that unpack to {more}{size:,}"
+        do = "Where it is meant, XCREPRO_MAX_UNPACKED=BYTES allows more"
+        raise DataError(path, found, f"at most {most:,}", do=do)
+
+
+class _Unpacked(io.RawIOBase):
+    """What a stream unpacks to, as far as it may; a gzip file does not say beforehand how much that is."""
+
+    def __init__(self, path: str | os.PathLike, stream: BufferedIOBase) -> None:
+        self.path, self.stream, self.size, self.most = path, stream, 0, most_unpacked(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        count = self.stream.readinto1(buffer)  # what there is, so that a fault is found before a damage behind it
+        self.size += count
+        _refuse_flood(self.path, self.size, self.most, "more than ")
+        return count
 
 
 def require_file(path: str | os.PathLike) -> None:
@@ -48,7 +80,7 @@ def open_source(path: str | os.PathLike) -> Iterator[BufferedIOBase]:
         file = stack.enter_context(open(path, "rb"))
         magic = file.peek(4)[:4]
         if magic[:2] == _GZIP:
-            yield stack.enter_context(gzip.GzipFile(fileobj=file))
+            yield io.BufferedReader(_Unpacked(path, stack.enter_context(gzip.GzipFile(fileobj=file))), 1 << 16)
         elif magic in _ZIP:
             archive = stack.enter_context(zipfile.ZipFile(file))
             members = [member for member in archive.infolist() if not _beside(member)]
@@ -56,6 +88,7 @@ def open_source(path: str | os.PathLike) -> Iterator[BufferedIOBase]:
                 names = ", ".join(member.filename for member in members[:5]) or "none"
                 found = f"an archive of {len(members)} files ({names})"
                 raise DataError(path, found, "an archive of one", do="Unpack it first")
+            _refuse_flood(path, members[0].file_size, most_unpacked(path))
             try:
                 member = stack.enter_context(archive.open(members[0]))
             except (RuntimeError, NotImplementedError) as error:
@@ -146,7 +179,10 @@ def _npz(path: str | os.PathLike, look: Callable):
     require_file(path)
     try:
         with np.load(path, allow_pickle=False) as stored:
+            _refuse_flood(path, sum(member.file_size for member in stored.zip.infolist()), most_unpacked(path))
             return look(stored)
+    except XCError:
+        raise
     except Exception as error:
         # zipfile, zlib and NumPy have more than ten ways to say that a file is damaged.
         expected = "an .npz of NumPy or SciPy, without Python objects"

@@ -21,7 +21,7 @@ from xcrepro.core import extras
 from xcrepro.core.data import load, registry
 from xcrepro.core.data.dataset import Split
 from xcrepro.core.data.registry import Entry
-from xcrepro.core.data.sources import byte_limit, is_damage
+from xcrepro.core.data.sources import RATIO, byte_limit, is_damage
 from xcrepro.core.errors import DataError, DataMissing, XCError
 from xcrepro.core.paths import atomic_path, faults_named
 
@@ -33,8 +33,8 @@ MEMBERS = 10_000
 """Files and folders that an archive may hold; those of the repository hold fewer than twenty."""
 MOST_UNPACKED = 200 << 30
 """How many bytes an archive may unpack to, unless ``$XCREPRO_MAX_UNPACKED`` allows others."""
-RATIO, RATIO_FROM = 200, 1 << 20
-"""Into how many bytes a packed one may unpack, in members above so many bytes; text of XC data comes to 3 to 50."""
+RATIO_FROM = 1 << 20
+"""Members above so many bytes may unpack to ``RATIO`` times their size."""
 NAME_PARTS, NAME_LENGTH = 20, 200
 """How deep a member may lie, and how long each name on the way may be, in bytes."""
 
@@ -249,7 +249,7 @@ def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: b
     """Unpack a zip archive into ``folder``, every member's checksum verified; on an error the folder is removed.
 
     Refused before a byte is written: what is no zip, more than the free space or ``$XCREPRO_MAX_UNPACKED`` bytes
-    (default 200 GiB), too many members, one that unpacks to more than :data:`RATIO` times its size, a name twice or too
+    (default 200 GiB), too many members, one that unpacks to more than ``RATIO`` times its size, a name twice or too
     long, a link, and what would land outside ``folder``.
     """
     archive, folder = Path(archive), Path(folder)

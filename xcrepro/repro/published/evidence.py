@@ -191,7 +191,7 @@ def _named(claim: pd.Series, rows: pd.DataFrame) -> str:
 def _effect(claim: pd.Series, rows: pd.DataFrame) -> str:
     """What decides a dataset's outcome: of the comparisons that come out as it does, the one that speaks least for the claim,
     in points (or labels) with its interval; of a claim's own cells how many are clear; words where there is no difference."""
-    scale = 1 if claim["metric"] == "unique labels" else 100
+    scale = 1 if claim["metric"].startswith("unique labels") else 100
     if not claim["metric"] and len(rows) > 1 and (rows["metric"] != "").all():
         ends = f"{100 * rows['value'].min():+.1f} to {100 * rows['value'].max():+.1f} points"
         against = (rows["outcome"] == "does not hold").sum()

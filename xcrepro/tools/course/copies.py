@@ -36,6 +36,10 @@ START = "start_here.md"
 """The students' start page: what this is, how to install it, which lesson first, and what the lessons cite."""
 _BEFORE = {1: "", 2: "1", 3: "2", 4: "3", 5: "3", 6: "3", 7: "3", 8: "2, 5", 9: "2", 10: "3, and the primer"}
 """Which lessons a lesson needs, as the teacher's page says it."""
+_WEEK = {1: 1, 2: 2, 3: 3, 10: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9, 9: 10}
+"""In which week of a semester a lesson is, as the teacher's page says it; its exercises are due a week later."""
+_MINUTES = 3
+"""That a person grades an answer in words, by our estimate."""
 _PROGRAMS = "A programming exercise is a cell with `raise NotImplementedError`: write it there, and run the next cell."
 _IN_CLASS = {
     "extra": "course",
@@ -56,6 +60,8 @@ _ALONE = {
 _FOLD = (
     "<details><summary>The picture, for the settings that this notebook came with. Run the cell above first.</summary>"
 )
+
+_FOLD_RESULT = "<details><summary>What came out. Guess, run the cell above, then open this.</summary>"
 
 
 def write(folder: str | os.PathLike, kind: str = STUDENTS, *, seed: int | None = None) -> list[str]:
@@ -174,8 +180,8 @@ def _teachers(course: list[Lesson], folder: Path, seed: int | None) -> None:
 def _save(lesson: Lesson, notebook: dict, folder: Path, folded: bool = False) -> None:
     """Write a notebook with its pictures beside it; its links lead to the glossary or the primer beside it, or nowhere.
 
-    A cell that is a picture only may be folded: who has not run the cell above does not see its result, and a picture of
-    other settings does not stand below one's own.
+    A cell that is a picture only, or says what came out, may be folded: who has not guessed and run the cell above does not
+    see its result, and a picture of other settings does not stand below one's own.
     """
     (folder / _PICTURES).mkdir(parents=True, exist_ok=True)
 
@@ -184,12 +190,15 @@ def _save(lesson: Lesson, notebook: dict, folder: Path, folded: bool = False) ->
         shutil.copy(lesson.path.parent / match[2], folder / _PICTURES / name)
         return f"![{match[1]}]({_PICTURES}/{name})"
 
-    def shown(source: str) -> str:
+    def shown(source: str, tags: list[str]) -> str:
         text = lessons.PICTURE.sub(picture, _links(source))
-        return f"{_FOLD}\n\n{text}\n\n</details>" if folded and lessons.PICTURE.match(source) else text
+        fold = _FOLD if lessons.PICTURE.match(source) else _FOLD_RESULT if lessons.RESULT in tags else ""
+        return f"{fold}\n\n{text}\n\n</details>" if folded and fold else text
 
     cells = [
-        cell | {"source": shown(notebooks.text(cell["source"]))} if cell["cell_type"] == "markdown" else cell
+        cell | {"source": shown(notebooks.text(cell["source"]), notebooks.tags(cell))}
+        if cell["cell_type"] == "markdown"
+        else cell
         for cell in notebook["cells"]
     ]
     text = json.dumps(notebook | {"cells": cells}, indent=1, ensure_ascii=False)
@@ -214,12 +223,15 @@ def _links(text: str) -> str:
 def instructor(course: list[Lesson], seed: int | None = None) -> str:
     """The teacher's page: the text of ``instructor.md`` in this package, with the table of lessons made from them."""
     text = Path(__file__).with_name("instructor.md").read_text(encoding="utf-8")
-    lines = ["| lesson | title | exercises | of them open | points | graded by a person |", "|---|---|---|---|---|---|"]
+    heads = ["lesson", "title", "exercises", "of them open", "points", "graded by a person"]
+    heads += ["in week", "due in week", "minutes to grade a student"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for lesson in course:
         by_hand = [exercise for exercise in lesson.exercises if exercise.open]
         lines.append(
             f"| {lesson.number} | {lesson.title} | {len(lesson.exercises)} | {len(by_hand)} | {lesson.points:g} | "
-            f"{sum(exercise.points for exercise in by_hand):g} |"
+            f"{sum(exercise.points for exercise in by_hand):g} | {_WEEK[lesson.number]} | {_WEEK[lesson.number] + 1} | "
+            f"{_MINUTES * len(by_hand)} |"
         )
     total = sum(lesson.points for lesson in course)
     drawn = "They are as in the project: `--seed N` draws other ones."

@@ -10,6 +10,7 @@ labels holds.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 import warnings
@@ -109,7 +110,7 @@ def sheets(
     if len(texts) != n:
         do = "give the records' words or titles (--texts), a line for each"
         raise ArgumentError(
-            "texts", f"must be one for each of the {n} records, else nobody can judge one", len(texts), do
+            "texts", f"must be one for each of the {n} records, so that people can judge", len(texts), do
         )
     whole_number("records", records, 1)
     few = "each sheet needs records of its own"
@@ -129,9 +130,9 @@ def sheets(
     with paths.filling(folder) as part:
         _write_sheets(part, table, texts, label_names)
         (part / "README.md").write_text(_README, encoding="utf-8")
-    each = table.groupby("judge", sort=False)
-    found = each.agg(records=("record", "nunique"), predictions=("label", "size")).reset_index()
-    return found.assign(sheet=[str(folder / f"{name}.csv") for name in found["judge"]])
+    counts = {"records": ("record", "nunique"), "predictions": ("label", "size")}
+    found = table.groupby("judge", sort=False, as_index=False).agg(**counts)
+    return found.assign(sheet=found["judge"].map(lambda name: str(folder / f"{name}.csv")))
 
 
 def second(
@@ -146,11 +147,9 @@ def second(
     folder = Path(folder)
     asked, given = _given(folder)
     if (folder / AGAIN).exists():
-        raise ArgumentError(
-            "DIR", f"must have no folder {AGAIN} yet", folder / AGAIN, "it may hold verdicts: move it away"
-        )
-    each = given.groupby(["record", "label"])["verdict"].agg(["sum", "size"]).reset_index()
-    each = each[(each["sum"] == 1) & (each["size"] == 1)]
+        do = "it may hold verdicts: move it away"
+        raise ArgumentError("DIR", f"must have no folder {AGAIN} yet", folder / AGAIN, do)
+    each = given.groupby(["record", "label"])["verdict"].agg(["sum", "size"]).query("sum == size == 1").reset_index()
     if len(each):
         each = each[np.asarray(truth[each["record"], each["label"]]).ravel() == 0]
     judges = [*dict.fromkeys(given["judge"])]
@@ -207,14 +206,12 @@ def judge(
         Where there are no sheets; for a sheet with other columns, a verdict that is none of the above, a line that was not
         asked, by its file and line; with fewer than three judged records.
     """
-    folder = Path(folder)
-    asked, given = _given(folder)
+    asked, given = _given(folder := Path(folder))
     rows, unread = _complete(asked, given), _unread(folder, asked)
     if len(rows) < _LEAST:
         do = f"a record counts when all its predictions have a verdict; {given['record'].nunique()} have some"
-        raise ArgumentError(
-            "DIR", f"must have {_LEAST} judged records or more", len(rows), do + f". {unread}" * bool(unread)
-        )
+        do += f". {unread}" * bool(unread)
+        raise ArgumentError("DIR", f"must have {_LEAST} judged records or more", len(rows), do)
     agreed = judged.agreement(_table(given[given["record"].isin(rows)]))
     again = _given(folder / AGAIN) if (folder / AGAIN).exists() else None
     given = given if again is None else pd.concat([given, again[1]], ignore_index=True)
@@ -227,16 +224,17 @@ def judge(
         do = "give the predictions that the sheets were made of, and the same -k"
         raise ArgumentError("predictions", "must be those that were judged", [*tops], do)
     how = {"ks": [k], "metrics": ["P"], "confidence_level": confidence_level}
-    with warnings.catch_warnings(record=True) as doubts:
+
+    def estimate(rows, said):
+        return judged.estimate(truth, judged_tops, said, rows=rows, **how)
+
+    with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", judged.JudgedWarning)
-        values = judged.estimate(truth, judged_tops, open_, rows=rows, **how)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", judged.JudgedWarning)  # said once
+        values = estimate(rows, open_)
+        doubts = [str(one.message).rstrip(".") for one in seen]  # of this estimate; of those below not again
         ranking = _ranking(values)
         pairs = _pairs(truth, judged_tops, ranking, open_, {**how, "rows": rows})
-        judges = _judges(
-            asked, given, rows, values, lambda rows, said: judged.estimate(truth, judged_tops, said, rows=rows, **how)
-        )
+        judges = _judges(asked, given, rows, values, estimate)
     numbers = _numbers(given, truth, train, rows, confidence_level)
     said = _sentences(numbers, agreed, judges, asked, pairs, k, confidence_level)
     if silent := [name for name in asked["judge"].unique() if name not in {*given["judge"]}]:
@@ -245,14 +243,11 @@ def judge(
         said.append(f"Not judged, because not all of its predictions were in the sheets: {', '.join(late)}.")
     if again is None:
         said.append(
-            "No prediction was looked at twice: `xcrepro judge second` writes sheets for that. Few wrong verdicts make P@k "
-            "much too large."
+            "No second look was taken (`xcrepro judge second`); without it few wrong verdicts make P@k much too large."
         )
     elif left := len(again[0]) - len(again[1]):
         said.append(f"{left} of {len(again[0])} second looks have no verdict yet; there the first one counts.")
-    said += [unread] * bool(unread) + [
-        f"Warning: {text}." for text in dict.fromkeys(str(one.message).rstrip(".") for one in doubts)
-    ]
+    said += [unread] * bool(unread) + [f"Warning: {text}." for text in dict.fromkeys(doubts)]
     outcome = Outcome(ranking, pairs, judges, numbers, said)
     whole = _readable(given, texts, label_names)[[*COLUMNS, "judge", "recorded"]]
     contents = html.page("Judged by the class", _body(outcome, k)).encode(), _csv(whole), _csv(_disputes(whole))
@@ -300,9 +295,7 @@ def _unread(folder: Path, asked: pd.DataFrame) -> str:
     """Which files beside the sheets were not read, as a sentence; empty if there is none."""
     known = {f"{name}.csv" for name in asked["judge"]} | {"README.md", AGAIN, _ASKED, *WRITTEN}
     # Names that begin so are those of the system and of spreadsheets that have a sheet open.
-    there = [path for path in folder.glob("*") if path.name not in known] + [
-        path for path in folder.glob(f"{AGAIN}/*") if path.name not in known
-    ]
+    there = [path for path in (*folder.glob("*"), *folder.glob(f"{AGAIN}/*")) if path.name not in known]
     names = sorted(str(path.relative_to(folder)) for path in there if not path.name.startswith((".", "~$")))
     do = "Save each sheet as CSV, under the name that it had."
     return f"Not read, because no sheet has this name: {', '.join(names)}. {do}" if names else ""
@@ -312,7 +305,8 @@ def _read(path: Path, name: str, asked: pd.DataFrame) -> list[tuple[int, int, in
     """The verdicts of a sheet: record, label, verdict, judge; none where it is not there or blank."""
     if not path.exists():
         return []
-    how = {"encoding": "utf-8-sig", "encoding_errors": "replace", "sep": None, "engine": "python"}
+    wide = path.read_bytes()[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    how = {"encoding": "utf-16" if wide else "utf-8-sig", "encoding_errors": "replace", "sep": None, "engine": "python"}
     try:
         sheet = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False, **how)
     except (ValueError, OSError, csv.Error) as error:
@@ -448,14 +442,12 @@ def _sentences(
         f"{numbers['predictions']} predictions, {numbers['unrecorded']} of them not recorded."
     ]
     if len(agreed):
-        share = (agreed["agree"] * agreed["pairs"]).sum() / agreed["pairs"].sum()
-        said.append(
-            f"Two judges agree on {100 * share:.0f} % of the {agreed['pairs'].sum()} predictions that both judged."
-        )
+        share, both = (agreed["agree"] * agreed["pairs"]).sum() / agreed["pairs"].sum(), agreed["pairs"].sum()
+        said.append(f"Two judges agree on {100 * share:.0f} % of the {both} predictions that both judged.")
         if 0.5 <= share < 1:  # as in judged.agreement, over all pairs of judges
             wrong = 100 * (1 - np.sqrt(2 * share - 1)) / 2
             said[-1] += (
-                f" If all err equally often, {wrong:.1f} % of the verdicts are wrong. The intervals do not include that."
+                f" If all err equally often, {wrong:.1f} % of the verdicts are wrong, which no interval includes."
             )
     for one in judges[judges["moves"] > 1].itertuples():
         said.append(
@@ -489,14 +481,11 @@ def _body(outcome: Outcome, k: int) -> str:
         "which another judge agrees. The last column says by how many half widths of its interval the P@k of a model moves "
         "without the records of her sheet; look at it if that is more than 1."
     )
-    captions = (
-        f"P@{k} of each model on the recorded and on the judged labels",
-        f"P@{k} of left minus right, in points",
-        moves,
-    )
     parts = ['<main class="xcrepro-report"><h1>Judged by the class</h1>']
     parts += [f"<p>{html.escape(text)}</p>" for text in outcome.said]
-    for caption, table in zip(captions, (outcome.ranking, outcome.pairs, outcome.judges), strict=True):
+    first = f"P@{k} of each model on the recorded and on the judged labels"
+    tables = {first: outcome.ranking, f"P@{k} of left minus right, in points": outcome.pairs, moves: outcome.judges}
+    for caption, table in tables.items():
         shares = [name for name in table.select_dtypes("float") if name != "moves"]
         shown = table.assign(**{name: 100 * table[name] for name in shares})
         parts += [of_table("judged", caption, shown, 1).html()] * bool(len(table))

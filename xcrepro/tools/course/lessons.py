@@ -20,6 +20,8 @@ PICTURE = re.compile(r"!\[([^\]]+)\]\(([^)\s]+)\)")
 """A picture: its words, the file. A cell that is one shows what the code cell above it draws."""
 TEACHER = "teacher"
 """The tag of a cell that only the teacher's copy has."""
+RESULT = "result"
+"""The tag of a text that says what came out; copies fold it, so that it is read after one's own guess."""
 _TEACHERS = re.compile(r"\n*^<!-- BEGIN TEACHER -->\n(.*?)^<!-- END TEACHER -->$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"(\d\d)_[a-z0-9_]+")
 _TITLE = re.compile(r"# Lesson (\d+): (.+)")

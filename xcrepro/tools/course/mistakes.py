@@ -24,13 +24,15 @@ from xcrepro.tools.course import lessons
 
 _REGION = re.compile(r"(### BEGIN SOLUTION\n).*?([ \t]*### END SOLUTION)", re.DOTALL)
 
+WRONG = Path(__file__).with_name("wrong_programs.txt")
+
 
 @cache
-def known() -> dict[str, dict[str, list[tuple[str, str, str]]]]:
+def known(path: Path = WRONG) -> dict[str, dict[str, list[tuple[str, str, str]]]]:
     """Lesson -> exercise -> (what is wrong, the program's body, how the check's message begins)."""
     found: dict[str, dict[str, list[tuple[str, str, str]]]] = {}
     what = body = ""
-    for line in Path(__file__).with_name("wrong_programs.txt").read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         mark, _, text = line.partition(" ")
         if mark == "#":
             lesson = found.setdefault(text, {})

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from xcrepro.core.data import read, write
-from xcrepro.core.data.sources import in_known_types, npz_arrays, require_file
+from xcrepro.core.data.sources import in_known_types, most_unpacked, npz_arrays, require_file
 from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.matrices import MAX_COLUMNS, checked_csr, checked_matrix, csr_from_arrays, positives
 from xcrepro.core.paths import atomic_path
@@ -29,7 +29,6 @@ from xcrepro.tools.formats.index import Index
 
 _MOST_EMPTY = 2**20  # rows that may hold nothing
 _MOST_CELLS = 2**30  # that are written; XC matrices are sparse for a reason
-_MOST_BYTES = 2**31  # that a packed element of MATLAB's may unpack to
 _MARK, _NEWER = b"MATLAB 5.0 MAT-file", b"MATLAB 7.3 MAT-file"
 # MAT-file level 5: the types of elements, and the classes of arrays, by their numbers in the format.
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -260,7 +259,11 @@ def _only(path: str | os.PathLike):
         raise DataError(path, "MATLAB 7.3 (HDF5)", "version 7 or older", do="Save it in MATLAB with save(..., '-v7')")
     try:
         order = {b"IM": "<", b"MI": ">"}[content[126:128]]
-        found = dict(filter(None, (_variable(*element, order) for element in _elements(content[128:], order))))
+        found = dict(
+            filter(
+                None, (_variable(*element, order) for element in _elements(content[128:], order, most_unpacked(path)))
+            )
+        )
     except (KeyError, ValueError, IndexError, OverflowError, struct.error, zlib.error) as error:
         do = "Make or fetch it again"
         raise DataError(path, f"no readable .mat file ({error!r})", "a file of MATLAB's save", do=do) from None
@@ -273,8 +276,8 @@ def _only(path: str | os.PathLike):
     return checked_csr("matrix", value.tocsr()) if sparse.issparse(value) else checked_matrix("matrix", value)
 
 
-def _elements(data: bytes, order: str, packed: bool = True) -> Iterator[tuple[int, bytes]]:
-    """Type and content of the elements that stand behind each other, packed ones unpacked."""
+def _elements(data: bytes, order: str, most: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Type and content of the elements that stand behind each other, packed ones unpacked to ``most`` bytes or less."""
     at = 0
     while at < len(data):
         kind, size = struct.unpack_from(f"{order}II", data, at)
@@ -286,10 +289,9 @@ def _elements(data: bytes, order: str, packed: bool = True) -> Iterator[tuple[in
             raise ValueError("it is cut off")
         at = start + size if kind == _PACKED else -8 * (-(start + size) // 8)
         if kind == _PACKED:
-            if not packed:
+            if not most:
                 raise ValueError("an element that is packed twice")
-            unpacked = zlib.decompressobj().decompress(content, _MOST_BYTES)
-            yield from _elements(unpacked, order, packed=False)
+            yield from _elements(zlib.decompressobj().decompress(content, most), order)
         else:
             yield kind, content
 

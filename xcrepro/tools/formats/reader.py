@@ -7,6 +7,7 @@ something else.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -211,6 +212,7 @@ def read(
         for key, (file, _) in held.items()
         if os.path.exists(file)
     }
+    lines += _said_of_files(files)
     if index.done:
         lines.append(answers.said(index))
     if index.match and index.label_names and (alike := index.label_names.same_by(index.match)):
@@ -228,6 +230,19 @@ def read(
         how |= {"match": None, "unknown": "count" if unknown == "refuse" else unknown, "by_rank": by_rank}
         found.lines.append(_said_of_matches(index, found, read(truth, files, **same, **how)))
     return found
+
+
+def _said_of_files(files: Mapping[str, str | os.PathLike]) -> list[str]:
+    """Lines on models that are one file: links, and files with the same bytes."""
+    paths = [Path(file) for file in files.values()]
+    lines = [f"link: {path.name} is one, to {os.readlink(path)}" for path in paths if path.is_symlink()]
+    sizes = [path.stat().st_size if path.is_file() else -1 for path in paths]
+    same: dict[str, list[str]] = {}
+    for path, size in zip(paths, sizes, strict=True):
+        if size >= 0 and sizes.count(size) > 1:
+            with path.open("rb") as stream:
+                same.setdefault(hashlib.file_digest(stream, "sha256").hexdigest(), []).append(path.name)
+    return lines + [f"same file: {' and '.join(names)} have the same bytes" for names in same.values() if names[1:]]
 
 
 def _finished(found: Inputs, Y, index: Index, exclude, named, known: int | None, lines: list[str]) -> Inputs:
