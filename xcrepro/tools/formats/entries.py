@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from xcrepro.core.data.lines import shown
@@ -27,7 +28,7 @@ from xcrepro.tools.formats.index import Index
 MATRICES = ("Y", "X", "matrix", "scores", "ids")
 """The arguments that a file's content goes to, as errors call them."""
 
-_LOOKED_AT = 1000  # records that tell what labels are
+LOOKED_AT = 1000  # records that tell what labels are
 
 
 class Entries:
@@ -69,6 +70,19 @@ class Entries:
         self._scores.append(score)
         self._lines.append(-1 if line is None else line)
 
+    def extend(self, rows: np.ndarray, labels: list, codes: np.ndarray, scores: np.ndarray) -> None:
+        """Many pairs, whose lines are not known: the place of each one's row, -1 of what is left out, and which of the ``labels``
+        it has; these come in the order in which the file has them first."""
+        if len(rows) and rows.min() < 0:
+            kept = rows >= 0
+            codes, used = pd.factorize(codes[kept])
+            rows, scores, labels = rows[kept], scores[kept], [labels[at] for at in used]
+        if len(rows) and self.index.by_rank:
+            self.add(None, 0, labels[0])  # which is refused: there is no rank
+        numbers = np.array([self.name(label, None) for label in labels], np.int64)
+        for part, more in ((self._rows, rows), (self._labels, numbers[codes]), (self._scores, scores)):
+            part.frombytes(memoryview(np.ascontiguousarray(more, part.typecode)).cast("B"))
+
     def name(self, label: str | int, line: int | None, file: str | os.PathLike | None = None) -> int:
         """A number for a label while the file is read, whether it has a pair or not."""
         code = self._codes.get(label)
@@ -109,7 +123,7 @@ class Entries:
     def n_rows(self) -> int:
         """How many rows there are."""
         if self._n_rows is None:
-            self._n_rows = self.index.height(self.path, {*self._rows, *self.index.named})
+            self._n_rows = self.index.height(self.path, self.index.named)
         return self._n_rows
 
     def truth(self) -> Any:
@@ -153,21 +167,27 @@ class Entries:
         n, labels = self.n_rows, self._looked_up(codes)
         if (labels < 0).any():  # left out
             rows, labels, scores, codes = (part[labels >= 0] for part in (rows, labels, scores, codes))
+        found = self._matrix(rows, labels, scores, n)
+        if found.has_canonical_format:
+            return found
         order = np.lexsort((-scores, labels, rows))  # of a label that a row has twice, the better place first
         again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(labels[order]) == 0)) + 1
-        if len(again):
-            if not self._once:
-                self._refuse_again(order, again, rows, labels, codes)
-            labels = labels.copy()
-            for at, times in zip(order[again], _run_lengths(again), strict=True):
-                label = None if truth else self.index.again(int(labels[at]), times)
-                labels[at] = -1 if label is None else label
-            kept = labels >= 0
-            rows, labels, scores = rows[kept], labels[kept], scores[kept]
-            order = np.lexsort((labels, rows))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+        if not self._once:
+            self._refuse_again(order, again, rows, labels, codes)
+        for at, times in zip(order[again], _run_lengths(again), strict=True):
+            label = None if truth else self.index.again(int(labels[at]), times)
+            labels[at] = -1 if label is None else label
+        kept = labels >= 0
+        return self._matrix(rows[kept], labels[kept], scores[kept], n)
+
+    def _matrix(self, rows: np.ndarray, labels: np.ndarray, scores: np.ndarray, n: int) -> sparse.csr_matrix:
+        """The scores at their places, a row's labels in order; a label that a row has twice is there twice."""
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
         width = self.index.width(int(labels.max(initial=-1)))
-        return sparse.csr_matrix((scores[order], labels[order], indptr), shape=(n, width))
+        order = slice(None) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
+        found = sparse.csr_matrix((scores[order].copy(), labels[order].copy(), indptr), shape=(n, width))
+        found.sort_indices()
+        return found
 
     def _looked_up(self, codes: np.ndarray) -> np.ndarray:
         """The labels that are meant, -1 for what is left out."""
@@ -183,7 +203,8 @@ class Entries:
         if self.index.unknown != "refuse" and (self.index.n_labels is not None or self.index.more):
             return
         at, before = sorted((int(order[again[0]]), int(order[again[0] - 1])), reverse=True)
-        line, row, label = self._lines[at], self.index.row_text(int(rows[at])), self.index.label_text(int(labels[at]))
+        line = self._lines[at] if self._lines else -1
+        row, label = self.index.row_text(int(rows[at])), self.index.label_text(int(labels[at]))
         found, expected = f"label {shown(label)} twice in row {row}", "each label once in a row"
         do = "--unknown drop|count (unknown=) leaves the second out, or counts it as a miss"
         texts = [*self.first]
@@ -216,7 +237,7 @@ def with_ids(
 ) -> Iterator[tuple[Any, dict]]:
     """Records with their lines; a truth's ``labels`` that are :func:`hot`, by the first records, as the places of ones."""
     records = iter(records)
-    first = list(itertools.islice(records, _LOOKED_AT))
+    first = list(itertools.islice(records, LOOKED_AT))
     held = [record.get("labels") for _, record in first]
     found = hot(held, index.n_labels) if not any("scores" in record for _, record in first) else False
     if found is None:
