@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -82,26 +82,33 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
         raise DataError(path, "a column of scores, which predictions have", "a truth: labels, or row and label")
     wanted += sorted({"row", *([] if lists or scored else ["relevance"])} & columns - {*wanted})
     back = {other: name for name, other in names.items()}
-    given = {name: _column(path, file, back.get(name, name)) for name in wanted}
+
+    def column(name: str):
+        return _column(path, file, back.get(name, name)) if name in wanted else None
+
+    number, ends = "score" if scored else "relevance", None
     if lists:
-        rows, labels, scores, ends = _flat(path, given, entries)
+        rows, labels, scores, ends = _flat(path, column, entries)
     else:
-        texts, codes = _coded(path, given["row"], "row", "a row number or a row id")
+        texts, codes = _coded(path, column("row"), "row", "a row number or a row id")
         places = [index.row(path, None, text) for text in texts]
         rows = np.array([-1 if row is None else row for row in places], np.int64)[codes]
-        labels, scores, ends = given["label"], given.get("score" if scored else "relevance"), None
+        labels, scores = column("label"), None
     texts, codes = _coded(path, labels, "label", "a whole number or a name", ends)
-    entries.extend(rows, texts, codes, np.ones(len(rows)) if scores is None else _numbers(path, scores, scored, ends))
+    del labels  # these columns are the most of what is in memory
+    scores = column(number) if scores is None else scores
+    entries.fill(rows, texts, codes, _numbers(path, scores, number, ends, len(rows)))
     return entries
 
 
-def _flat(path: str | os.PathLike, given: dict, entries: Entries) -> tuple[np.ndarray, Any, Any, np.ndarray]:
+def _flat(path: str | os.PathLike, column: Callable, entries: Entries) -> tuple[np.ndarray, Any, Any, np.ndarray]:
     """Of lists the place of each pair's row, the labels and scores one after another, and where each row's end."""
-    pa, labels, scores = _pyarrow(), given["labels"], given.get("scores")
+    pa, labels, scores = _pyarrow(), column("labels"), column("scores")
     if scores is None and hot(_values(path, labels[:LOOKED_AT]), entries.index.n_labels) is not False:
         records = ((None, {"labels": values}) for values in _values(path, labels))
         labels = pa.chunked_array([[record["labels"] for _, record in with_ids(path, records, entries.index, True)]])
-    ids = _values(path, given["row"]) if "row" in given else [None] * len(labels)
+    named = column("row")
+    ids = [None] * len(labels) if named is None else _values(path, named)
     places = [entries.place(None, at, row) for at, row in enumerate(ids)]
     entries.has_rows(len(places))
     sizes, others = (_lengths(pa.types, labels if part is None else part) for part in (labels, scores))
@@ -132,18 +139,18 @@ def _coded(path: str | os.PathLike, column, what: str, expected: str, ends=None)
     return _values(path, chunks[-1].dictionary) if chunks else [], codes
 
 
-def _numbers(path: str | os.PathLike, column, scored: bool, ends) -> np.ndarray:
-    """The scores; or relevances, which may be true or false."""
-    types = _pyarrow().types
-    known = types.is_integer(column.type) or types.is_floating(column.type)
-    if known or (types.is_boolean(column.type) and not scored):
-        values = column.to_numpy().astype(np.float64)
+def _numbers(path: str | os.PathLike, column, what: str, ends, n: int) -> np.ndarray:
+    """The scores; or relevances, which may be true or false; ones without a column of them."""
+    if column is None:
+        return np.ones(n, np.float32)
+    types, truth = _pyarrow().types, what == "relevance"
+    if types.is_integer(column.type) or types.is_floating(column.type) or (truth and types.is_boolean(column.type)):
+        values = column.to_numpy()
+        values = values.astype(np.float32 if types.is_float32(column.type) else np.float64, copy=False)
     else:
         values = np.full(len(column), np.nan)
-    odd, expected = np.isnan(values), "a number"
-    if not scored:
-        odd, expected = ~(values >= 0), "a number, 0 or more, or true or false"
-    _refuse(path, column, odd, "score" if scored else "relevance", expected, ends)
+    expected = "a number, 0 or more, or true or false" if truth else "a number"
+    _refuse(path, column, ~(values >= 0) if truth else np.isnan(values), what, expected, ends)
     return values
 
 
