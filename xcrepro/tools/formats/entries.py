@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from xcrepro.core.data.lines import shown
@@ -77,6 +76,8 @@ class Entries:
         """All pairs at once, without lines: the place of each one's row, -1 of what is left out, and which of the ``labels`` it
         has; these come in the order in which the file has them first."""
         if (rows < 0).any():
+            import pandas as pd
+
             kept = rows >= 0
             codes, used = pd.factorize(codes[kept])
             rows, scores, labels = rows[kept], scores[kept], [labels[at] for at in used]
