@@ -11,7 +11,7 @@ from importlib import metadata
 
 from xcrepro.core.paths import atomic_path, project_root
 
-JOBS = ("loader", "metrics", "auc", "sets", "trees", "gutenberg", "intervals", "claims", "judged", "times")
+JOBS = ("loader", "formats", "metrics", "auc", "sets", "trees", "gutenberg", "intervals", "claims", "judged", "times")
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "omikuji", "xcolumns", "scikit-learn", "ranx")
 
 

@@ -41,6 +41,7 @@ def sniff(name: str, head: bytes) -> bool:
 
 def _pyarrow():
     extras.library("pyarrow.parquet", "or write CSV or JSON lines")
+    extras.library("pyarrow.compute")
     return extras.library("pyarrow")
 
 
