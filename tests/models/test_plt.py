@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.naive import same_bits
 from tests.refused import refused
-from xcrepro.models import PLT, plt
+from xcrepro.models import PLT, plt, progress
 from xcrepro.models.kernels import plt_search, plt_train
 
 
@@ -576,3 +576,23 @@ def test_greedy_search_opens_all_nodes_first_to_the_same_bits(models, data, kind
         tops.append(models[kind].predict_coverage(X, 4, 0.25, update=update, per_tree=per_tree))
     assert same_bits(tops[0], tops[1])
     assert same_bits(tops[0], tops[2])
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_prediction_says_how_far_it_is_and_that_changes_no_bit(models, data, greedy, monkeypatch, capsys):
+    model = models[3, "logistic"]
+    monkeypatch.setattr(plt, "_MANY", 0)
+    monkeypatch.setattr(plt, "_FEW_NODES", 0)
+
+    def predict():
+        return model.predict_coverage(data.test.X, 4, 0.25) if greedy else model.predict(data.test.X, 4)
+
+    whole = predict()
+    assert not capsys.readouterr().err
+    monkeypatch.setattr(plt, "_ROWS", 7)
+    monkeypatch.setattr(progress, "FIRST", 0.0)
+    monkeypatch.setattr(progress, "THEN", 0.0)
+    assert same_bits(whole, predict())
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) > 2
+    assert all(line.startswith("PLT, predicting: ") for line in said)

@@ -24,6 +24,7 @@ _KMEANS_ROUNDS = 100
 # All nodes are opened, a block of rows at a time, where the trees have no more than _FEW_NODES and k times _MANY is L or more,
 # or the choice is greedy: that opens most of them.
 _MANY, _FEW_NODES, _BLOCK = 500, 30_000, 64
+_ROWS = 4096  # until how far it is may be said, where nodes are opened row by row
 # Nodes with a larger share of the work than one in so many are trained first; labels whose features are made in one go.
 _SHARES, _LABELS = 256, 4096
 _LEAST_ROOM = 2**16  # numbers that an array that grows has room for
@@ -220,6 +221,7 @@ class PLT(Resumable):
 
         # Where k is a good part of the labels, or the likely labels have lost their weight, most nodes are opened anyhow: then
         # all are, chunk by chunk, many rows each.
+        progress = Progress(n, "PLT, predicting")
         many = update != plt_search.KEEP or k * _MANY >= self.n_labels_
         all_nodes = many and forest.chunk.size <= _FEW_NODES
 
@@ -233,13 +235,14 @@ class PLT(Resumable):
                 )  # fmt: skip
 
         def rows(lo: int, hi: int) -> None:
-            step = _BLOCK if all_nodes else max(1, hi - lo)
+            step = _BLOCK if all_nodes else _ROWS
             for first in range(lo, hi, step):
                 last = min(first + step, hi)
                 known = np.empty((last - first, forest.chunk.size) if all_nodes else (0, 0))
                 if all_nodes:
                     open_all(first, last, known)
                 look(first, last, known)
+                progress.add(last - first)
 
         def rows_in_order() -> None:
             """The nodes of a block are opened on all cores, its rows looked through one after the other."""
@@ -252,6 +255,7 @@ class PLT(Resumable):
 
                 threads.over_rows(len(known), some, min_rows=max(1, _BLOCK // 2))
                 look(first, first + len(known), known)
+                progress.add(len(known))
 
         if update == plt_search.KEEP:
             threads.over_rows(n, rows, min_rows=64)

@@ -19,6 +19,7 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import shown
 from xcrepro.core.errors import ArgumentError, DataError, DataWarning
+from xcrepro.core.matrices import MAX_COLUMNS
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
@@ -27,7 +28,7 @@ from xcrepro.tools.formats.index import Index
 MATRICES = ("Y", "X", "matrix", "scores", "ids")
 """The arguments that a file's content goes to, as errors call them."""
 
-_LOOKED_AT = 1000  # records that tell what labels are
+LOOKED_AT = 1000  # records that tell what labels are
 
 
 class Entries:
@@ -37,8 +38,10 @@ class Entries:
         self.path, self.index, self.typed, self._once = path, index, typed, once
         self.first: dict[str | int, tuple[str | os.PathLike, int | None]] = {}  # what a label is called -> where first
         self._codes: dict[str | int, int] = {}
-        self._rows, self._labels, self._lines = array("q"), array("q"), array("q")
-        self._scores, self._ranks = array("d"), array("d")
+        self._rows: Any = array("q")  # or all at once, a NumPy array
+        self._labels: Any = array("q")
+        self._scores: Any = array("d")
+        self._lines, self._ranks = array("q"), array("d")
         self.n_columns = 0  # labels, where it has a column for each of them by number
         self._n_rows: int | None = None
         self._by_id: bool | None = None  # does each record say which row it is?
@@ -68,6 +71,20 @@ class Entries:
         self._labels.append(code)
         self._scores.append(score)
         self._lines.append(-1 if line is None else line)
+
+    def fill(self, rows: np.ndarray, labels: list, codes: np.ndarray, scores: np.ndarray) -> None:
+        """All pairs at once, without lines: the place of each one's row, -1 of what is left out, and which of the ``labels`` it
+        has; these come in the order in which the file has them first."""
+        if (rows < 0).any():
+            import pandas as pd
+
+            kept = rows >= 0
+            codes, used = pd.factorize(codes[kept])
+            rows, scores, labels = rows[kept], scores[kept], [labels[at] for at in used]
+        if len(rows) and self.index.by_rank:
+            self.add(None, 0, labels[0])  # which is refused: there is no rank
+        self.first = dict.fromkeys(labels, (self.path, None))
+        self._rows, self._labels, self._scores = rows, codes, scores
 
     def name(self, label: str | int, line: int | None, file: str | os.PathLike | None = None) -> int:
         """A number for a label while the file is read, whether it has a pair or not."""
@@ -109,31 +126,32 @@ class Entries:
     def n_rows(self) -> int:
         """How many rows there are."""
         if self._n_rows is None:
-            self._n_rows = self.index.height(self.path, {*self._rows, *self.index.named})
+            self._n_rows = self.index.height(self.path, self.index.named)
         return self._n_rows
 
     def truth(self) -> Any:
         """The relevant pairs, those with a number above 0, as ones; itself while labels wait."""
         if self.index.waits:
             return self
-        scores = np.frombuffer(self._scores, np.float64)
-        return as_truth(self._csr(scores, truth=True)).to_csr()
+        found = self._csr(truth=True)
+        self._rows = self._labels = self._scores = None  # are in the matrix, and nobody needs them twice
+        return as_truth(found).to_csr()
 
     def top(self, k: int | None) -> Any:
         """The predictions, ranked; k None: all of them. Itself while labels wait."""
         if self.index.waits:
             return self
-        scores = self._csr(np.frombuffer(self._scores, np.float64))
+        scores = self._csr()
         self._hold_ranks()
+        self._rows = self._labels = self._scores = None
         with of_file(self.path):
             return ranked(scores, k)
 
     def _hold_ranks(self) -> None:
         """Warn if a column of ranks says another order than the scores, in any place of any row."""
-        if len(self._ranks) != len(self._rows) or not len(self._rows) or self.index.by_rank:
+        if not self._ranks or len(self._ranks) != len(self._rows) or self.index.by_rank:
             return
-        parts = (self._rows, np.int64), (self._scores, np.float64), (self._ranks, np.float64)
-        rows, scores, ranks = (np.frombuffer(part, kind) for part, kind in parts)
+        rows, scores, ranks = (np.asarray(part) for part in (self._rows, self._scores, self._ranks))
         order = np.lexsort((ranks, -scores, rows))
         rows, scores, ranks = rows[order], scores[order], ranks[order]
         said = (np.diff(rows) == 0) & (np.diff(scores) != 0) & (np.diff(ranks) != 0)
@@ -148,42 +166,53 @@ class Entries:
         text += ". The scores were taken, as trec_eval does; --by-rank (by_rank=) takes the ranks"
         warnings.warn(text, DataWarning, stacklevel=5)
 
-    def _csr(self, scores: np.ndarray, truth: bool = False) -> sparse.csr_matrix:
-        rows, codes = (np.frombuffer(part, np.int64) for part in (self._rows, self._labels))
+    def _csr(self, truth: bool = False) -> sparse.csr_matrix:
+        rows, codes, scores = (np.asarray(part) for part in (self._rows, self._labels, self._scores))
         n, labels = self.n_rows, self._looked_up(codes)
         if (labels < 0).any():  # left out
             rows, labels, scores, codes = (part[labels >= 0] for part in (rows, labels, scores, codes))
+        found = self._matrix(rows, labels, scores, n)
+        if found.has_canonical_format:
+            return found
         order = np.lexsort((-scores, labels, rows))  # of a label that a row has twice, the better place first
         again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(labels[order]) == 0)) + 1
-        if len(again):
-            if not self._once:
-                self._refuse_again(order, again, rows, labels, codes)
-            labels = labels.copy()
-            for at, times in zip(order[again], _run_lengths(again), strict=True):
-                label = None if truth else self.index.again(int(labels[at]), times)
-                labels[at] = -1 if label is None else label
-            kept = labels >= 0
-            rows, labels, scores = rows[kept], labels[kept], scores[kept]
-            order = np.lexsort((labels, rows))
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))]).astype(np.int64)
+        if not self._once:
+            self._refuse_again(order, again, rows, labels, codes)
+        for at, times in zip(order[again], _run_lengths(again), strict=True):
+            label = None if truth else self.index.again(int(labels[at]), times)
+            labels[at] = -1 if label is None else label
+        kept = labels >= 0
+        return self._matrix(rows[kept], labels[kept], scores[kept], n)
+
+    def _matrix(self, rows: np.ndarray, labels: np.ndarray, scores: np.ndarray, n: int) -> sparse.csr_matrix:
+        """The scores at their places, a row's labels in order; a label that a row has twice is there twice."""
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
         width = self.index.width(int(labels.max(initial=-1)))
-        return sparse.csr_matrix((scores[order], labels[order], indptr), shape=(n, width))
+        order = slice(None) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
+        found = sparse.csr_matrix((scores[order].copy(), labels[order].copy(), indptr), shape=(n, width))
+        found.sort_indices()
+        return found
 
     def _looked_up(self, codes: np.ndarray) -> np.ndarray:
         """The labels that are meant, -1 for what is left out."""
+        index, most = self.index, self.index.n_labels or MAX_COLUMNS
+        plain = index.label_names is None and not index.more
+        if plain and all(type(label) is int and 0 <= label < most for label in self.first):
+            return np.array([*self.first], np.int32)[codes]
         times = np.bincount(codes, minlength=len(self.first)).tolist()
         found = (
-            self.index.label(file, line, text, self.typed, n)
+            index.label(file, line, text, self.typed, n)
             for (text, (file, line)), n in zip(self.first.items(), times, strict=True)
         )
-        return np.array([-1 if label is None else label for label in found], np.int64)[codes]
+        return np.array([-1 if label is None else label for label in found], np.int32)[codes]
 
     def _refuse_again(self, order, again, rows, labels, codes) -> None:
         """A label twice in a row, where it is not asked to be left out or to be a miss."""
         if self.index.unknown != "refuse" and (self.index.n_labels is not None or self.index.more):
             return
         at, before = sorted((int(order[again[0]]), int(order[again[0] - 1])), reverse=True)
-        line, row, label = self._lines[at], self.index.row_text(int(rows[at])), self.index.label_text(int(labels[at]))
+        line = self._lines[at] if self._lines else -1
+        row, label = self.index.row_text(int(rows[at])), self.index.label_text(int(labels[at]))
         found, expected = f"label {shown(label)} twice in row {row}", "each label once in a row"
         do = "--unknown drop|count (unknown=) leaves the second out, or counts it as a miss"
         texts = [*self.first]
@@ -216,7 +245,7 @@ def with_ids(
 ) -> Iterator[tuple[Any, dict]]:
     """Records with their lines; a truth's ``labels`` that are :func:`hot`, by the first records, as the places of ones."""
     records = iter(records)
-    first = list(itertools.islice(records, _LOOKED_AT))
+    first = list(itertools.islice(records, LOOKED_AT))
     held = [record.get("labels") for _, record in first]
     found = hot(held, index.n_labels) if not any("scores" in record for _, record in first) else False
     if found is None:

@@ -9,10 +9,12 @@ its column ``row`` says which row each is.
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from xcrepro.core import extras
@@ -22,7 +24,7 @@ from xcrepro.core.errors import ArgumentError, DataError
 from xcrepro.core.paths import atomic_path
 from xcrepro.core.predictions import TopK
 from xcrepro.tools.formats import wide
-from xcrepro.tools.formats.entries import Entries, predicted, relevant, with_ids
+from xcrepro.tools.formats.entries import LOOKED_AT, Entries, hot, predicted, relevant, with_ids
 from xcrepro.tools.formats.index import Index
 
 _RANX = {"q_id": "row", "doc_id": "label"}
@@ -39,6 +41,7 @@ def sniff(name: str, head: bytes) -> bool:
 
 def _pyarrow():
     extras.library("pyarrow.parquet", "or write CSV or JSON lines")
+    extras.library("pyarrow.compute")
     return extras.library("pyarrow")
 
 
@@ -61,7 +64,7 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
 
 
 def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
-    entries, n, file = Entries(path, index, typed=True), 0, _open(path)
+    entries, file = Entries(path, index, typed=True), _open(path)
     columns = set(file.schema_arrow.names)
     if not {"labels", "row", "label"} & columns and not {*_RANX} <= columns:
         return _wide(path, index, file, truth=not scored)
@@ -80,56 +83,94 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
         raise DataError(path, "a column of scores, which predictions have", "a truth: labels, or row and label")
     wanted += sorted({"row", *([] if lists or scored else ["relevance"])} & columns - {*wanted})
     back = {other: name for name, other in names.items()}
-    records = (
-        (None, {names.get(name, name): value for name, value in given.items()})
-        for given in _records(path, file, [back.get(name, name) for name in wanted])
-    )
-    for n, (_, record) in enumerate(with_ids(path, records, index, not scored) if lists else records, 1):
-        where = f"in row {n - 1} of the table"
-        if not lists:
-            if type(record["row"]) not in (str, int):
-                raise DataError(path, f"row {shown(record['row'])} {where}", "a row number or a row id")
-            row = index.row(path, None, record["row"])
-            number = record["score"] if scored else _relevance(path, where, record.get("relevance", 1))
-            _add(entries, where, row, [record["label"]], [number])
-            continue
-        row, labels = entries.place(None, n - 1, record.get("row")), record["labels"]
-        scores = record["scores"] if scored else [1.0] * (len(labels) if isinstance(labels, list) else 0)
-        if not isinstance(labels, list) or not isinstance(scores, list) or len(scores) != len(labels):
-            raise DataError(path, f"labels {shown(labels)}, scores {shown(scores)} {where}", "lists of one length")
-        _add(entries, where, row, labels, scores)
+
+    def column(name: str):
+        return _column(path, file, back.get(name, name)) if name in wanted else None
+
+    number, ends = "score" if scored else "relevance", None
     if lists:
-        entries.has_rows(n)
+        rows, labels, scores, ends = _flat(path, column, entries)
+    else:
+        texts, codes = _coded(path, column("row"), "row", "a row number or a row id")
+        places = [index.row(path, None, text) for text in texts]
+        rows = np.array([-1 if row is None else row for row in places], np.int64)[codes]
+        labels, scores = column("label"), None
+    texts, codes = _coded(path, labels, "label", "a whole number or a name", ends)
+    del labels  # these columns are the most of what is in memory
+    scores = column(number) if scores is None else scores
+    entries.fill(rows, texts, codes, _numbers(path, scores, number, ends, len(rows)))
     return entries
+
+
+def _flat(path: str | os.PathLike, column: Callable, entries: Entries) -> tuple[np.ndarray, Any, Any, np.ndarray]:
+    """Of lists the place of each pair's row, the labels and scores one after another, and where each row's end."""
+    pa, labels, scores = _pyarrow(), column("labels"), column("scores")
+    if scores is None and hot(_values(path, labels[:LOOKED_AT]), entries.index.n_labels) is not False:
+        records = ((None, {"labels": values}) for values in _values(path, labels))
+        labels = pa.chunked_array([[record["labels"] for _, record in with_ids(path, records, entries.index, True)]])
+    named = column("row")
+    ids = [None] * len(labels) if named is None else _values(path, named)
+    places = [entries.place(None, at, row) for at, row in enumerate(ids)]
+    entries.has_rows(len(places))
+    sizes, others = (_lengths(pa.types, labels if part is None else part) for part in (labels, scores))
+    if len(odd := np.flatnonzero(~(sizes == others))):
+        found = ", ".join(shown(_values(path, part[odd[0] :][:1])[0]) for part in (labels, scores) if part is not None)
+        raise DataError(path, f"labels and scores {found} in row {odd[0]} of the table", "lists of one length")
+    rows = np.array([-1 if row is None else row for row in places], np.int64).repeat(sizes.astype(np.int64))
+    labels, scores = (None if part is None else pa.compute.list_flatten(part) for part in (labels, scores))
+    return rows, labels, scores, sizes.cumsum()
+
+
+def _lengths(types, column) -> np.ndarray:
+    """How long each list is, NaN of what is none."""
+    kind = column.type
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _pyarrow().compute.list_value_length(column).to_numpy().astype(np.float64)
+    return np.full(len(column), np.nan)
+
+
+def _coded(path: str | os.PathLike, column, what: str, expected: str, ends=None) -> tuple[list, np.ndarray]:
+    """A column's texts or whole numbers, in the order in which it has them first, and which of them each place has."""
+    types = _pyarrow().types
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    known = types.is_integer(kind) or types.is_string(kind) or types.is_large_string(kind)
+    _refuse(path, column, column.is_null().to_numpy() if known else np.ones(len(column), bool), what, expected, ends)
+    chunks = column.cast(kind).dictionary_encode().chunks if known else []
+    codes = np.concatenate([np.zeros(0, np.int32), *(chunk.indices.to_numpy() for chunk in chunks)])
+    return _values(path, chunks[-1].dictionary) if chunks else [], codes
+
+
+def _numbers(path: str | os.PathLike, column, what: str, ends, n: int) -> np.ndarray:
+    """The scores; or relevances, which may be true or false; ones without a column of them."""
+    if column is None:
+        return np.ones(n, np.float32)
+    types, truth = _pyarrow().types, what == "relevance"
+    if types.is_integer(column.type) or types.is_floating(column.type) or (truth and types.is_boolean(column.type)):
+        values = column.to_numpy()
+        values = values.astype(np.float32 if types.is_float32(column.type) else np.float64, copy=False)
+    else:
+        values = np.full(len(column), np.nan)
+    expected = "a number, 0 or more, or true or false" if truth else "a number"
+    _refuse(path, column, ~(values >= 0) if truth else np.isnan(values), what, expected, ends)
+    return values
+
+
+def _refuse(path: str | os.PathLike, column, odd: np.ndarray, what: str, expected: str, ends) -> None:
+    """Refuse the first value of a column that is odd, if there is one."""
+    if not odd.any():
+        return
+    at = int(odd.argmax())
+    row = at if ends is None else int(np.searchsorted(ends, at, "right"))
+    raise DataError(path, f"{what} {shown(_values(path, column[at:][:1])[0])} in row {row} of the table", expected)
 
 
 def _wide(path: str | os.PathLike, index: Index, file, truth: bool) -> Entries:
     """A table with a column for each label, read as its CSV is."""
     names = [name for name in file.schema_arrow.names if name != _INDEX]
     first = [_INDEX] * (_INDEX in file.schema_arrow.names) + names
-    body = [
-        (None, ["" if value is None else str(value) for value in (record[name] for name in first)])
-        for record in _records(path, file, first)
-    ]
+    columns = (_values(path, _column(path, file, name)) for name in first)
+    body = [(None, ["" if value is None else str(value) for value in cells]) for cells in zip(*columns, strict=True)]
     return wide.read_cells(path, index, truth, None, ["id" if name == _INDEX else name for name in first], body)
-
-
-def _relevance(path: str | os.PathLike, where: str, value: object) -> float:
-    """A number, or true or false."""
-    if isinstance(value, bool):
-        return float(value)
-    if type(value) not in (int, float) or not value >= 0:
-        raise DataError(path, f"relevance {shown(value)} {where}", "a number, 0 or more, or true or false")
-    return float(value)
-
-
-def _add(entries: Entries, where: str, row: int, labels: list, scores: list) -> None:
-    for label, score in zip(labels, scores, strict=True):
-        if type(label) not in (str, int):
-            raise DataError(entries.path, f"label {shown(label)} {where}", "a whole number or a name")
-        if type(score) not in (int, float) or math.isnan(score):
-            raise DataError(entries.path, f"score {shown(score)} {where}", "a number")
-        entries.add(None, row, label, float(score))
 
 
 def _open(path: str | os.PathLike):
@@ -141,14 +182,28 @@ def _open(path: str | os.PathLike):
         raise DataError(path, f"no readable Parquet file ({error})", "one", do="Make or fetch it again") from None
 
 
-def _records(path: str | os.PathLike, file, columns: list[str]) -> Iterator[dict]:
-    pyarrow = _pyarrow()
+@contextlib.contextmanager
+def _reading(path: str | os.PathLike) -> Iterator[None]:
     try:
-        for batch in file.iter_batches(columns=columns):
-            yield from batch.to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:  # the last for dates beyond Python's
+        yield
+    except (
+        _pyarrow().ArrowException,
+        OSError,
+        ValueError,
+        OverflowError,
+    ) as error:  # the last for dates beyond Python's
         do = "Make or fetch it again"
         raise DataError(path, f"a damaged Parquet file ({error})", "a whole one", do=do) from None
+
+
+def _column(path: str | os.PathLike, file, name: str):
+    with _reading(path):
+        return file.read([name]).column(0)
+
+
+def _values(path: str | os.PathLike, column) -> list:
+    with _reading(path):
+        return column.to_pylist()
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
