@@ -11,11 +11,10 @@ from importlib import metadata
 
 from xcrepro.core.paths import atomic_path, project_root
 
-<<<<<<< HEAD
-JOBS = ("loader", "metrics", "auc", "sets", "trees", "gutenberg", "intervals", "claims", "judged", "times", "browser")
-=======
-JOBS = ("loader", "formats", "metrics", "auc", "sets", "trees", "gutenberg", "intervals", "claims", "judged", "times")
->>>>>>> w-speed
+JOBS = (
+    *("loader", "formats", "metrics", "auc", "sets", "trees", "gutenberg", "intervals", "claims", "judged", "times"),
+    "browser",
+)
 PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "omikuji", "xcolumns", "scikit-learn", "ranx")
 
 
