@@ -96,7 +96,7 @@ def test_without_numba_large_data_are_told_what_helps(root, tmp_path):
     code = """
 import numpy as np
 from xcrepro.core.kernels import interpreted, tiles
-interpreted.Interpreted.given = 2**24
+interpreted.Interpreted.given = 2**26
 A = np.ones((4, 4))
 tiles.product(A, A, np.empty((4, 4)))
 tiles.product(A, A, np.empty((4, 4)))

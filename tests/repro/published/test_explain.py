@@ -249,7 +249,7 @@ def test_few_digits_are_said_to_tell_nothing():
     few = explain(f"{value:.4f}", Y, top, metric="P@3")
     assert few.loc[0, ["definition", "k", "variant"]].tolist() == ["P", 3, ""]
     assert set(few["k"]) == {3}
-    assert {*few["definition"]} <= {"P", "P (predicted)", "micro-P", "RP", "served"}
+    assert {*few["definition"]} <= {"P", "P (mean over batches)", "P (predicted)", "micro-P", "RP", "served"}
     assert few.attrs["candidates"] < 0.1 * found.attrs["candidates"]
 
 

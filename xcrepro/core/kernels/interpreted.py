@@ -184,7 +184,7 @@ class Interpreted:
 
     def __call__(self, *args):
         Interpreted.given += sum(array.size for array in args if isinstance(array, np.ndarray))
-        if Interpreted.given > 2**24 and not Interpreted.said and sys.platform not in ("emscripten", "wasi"):
+        if Interpreted.given > 2**26 and not Interpreted.said and sys.platform not in ("emscripten", "wasi"):
             Interpreted.said = True
             print(
                 "xcrepro: there is no numba here, so large data take long: pip install numba",

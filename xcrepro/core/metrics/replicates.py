@@ -455,8 +455,9 @@ FEW_ROWS, FEW_DIFFER = 400, 20
 """With so many rows, or so many in which two models differ, no law for many rows is close in the tail: rows are swapped."""
 SWAPS = 2**13
 """Ways to swap the rows of two models."""
-FEWEST_ROWS, SWAPS_OF_LABELS = 64, 2**10
-"""With so many rows those of metrics over labels are swapped, too, in fewer ways, since each has to be counted anew."""
+FEWEST_ROWS, FEW_PAIRS, SWAPS_OF_LABELS = 64, 66, 2**10
+"""With so many rows, and pairs of twelve models, those of metrics over labels are swapped, too, in fewer ways, since each has
+to be counted anew."""
 ROUNDING = 1e-12
 """Of a value, what adding it up in another order may move."""
 
@@ -682,7 +683,8 @@ class Replicates:
             k, a, b = int(self._rising[i]), self._tops[one], self._tops[other]
             differ = ((a.ids[:, :k] != b.ids[:, :k]) | (a.scores[:, :k] != b.scores[:, :k])).any(axis=1)
             d = int(np.count_nonzero(differ))
-            if metric.fold in ("labels", "bins", "predicted") and self._n_rows <= FEWEST_ROWS:
+            few = self._n_rows <= FEWEST_ROWS and len(self._pairs) <= FEW_PAIRS
+            if few and metric.fold in ("labels", "bins", "predicted"):
                 swapped = self._labels_swapped(name, i, a, b, differ)
             elif d > FEW_DIFFER or p >= 2.0 ** (1 - d):
                 return [*found, p]
