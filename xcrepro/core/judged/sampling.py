@@ -161,11 +161,11 @@ def regressed(
     """
     n, p = F.shape
     left, spare = 1.0 - n / n_rows, n / (n - 1)
-    pull = 1.0 / n * (1.0 / n) * left * spare
-    base = 1.0 / n * (1.0 / n) * spare
+    share = 1.0 / n  # of a judged row in the mean
+    base, pull = share * share * spare, share * share * left * spare
 
     def centred(values: np.ndarray) -> np.ndarray:
-        return values - np.bincount(np.zeros(n, np.int64), values)[0] / n
+        return values - np.add.accumulate(values)[-1] / n  # one after the other, so that bits are the same everywhere
 
     def total(values: np.ndarray) -> float:
         return math.fsum(values.tolist())
@@ -178,8 +178,8 @@ def regressed(
     inner = inner[first:]
     weights = _weights([[total(use * a * b) for b in inner] for a in inner], [total(use * a * own) for a in inner])
     rest = own - sum((w * a for w, a in zip(weights, inner, strict=True)), np.zeros(n))
-    gaps = [known[i] - total(1.0 / n * F[:, i]) for i in range(first, p)]
-    value = total(1.0 / n * y) + math.fsum(w * gap for w, gap in zip(weights, gaps, strict=True))
+    gaps = [known[i] - total(share * F[:, i]) for i in range(first, p)]
+    value = total(share * y) + math.fsum(w * gap for w, gap in zip(weights, gaps, strict=True))
     dof = max(dof - len(weights), 1.0)
     apart = total(base * own * own)
     flat = total(base * rest * rest) <= 1e-24
@@ -198,8 +198,8 @@ def regressed(
             if found[3] - found[2] < low + high:
                 return *found[:4], np.append(found[4], 0.0)
     else:
-        third = total((1.0 / n * rest) * (1.0 / n * rest) * (1.0 / n * rest))
-        around = total((1.0 / n * (1.0 / n) + 1.0 / n * (1.0 / n) * unseen) * rest * rest)
+        third = total((share * rest) * (share * rest) * (share * rest))
+        around = total((share * share + share * share * unseen) * rest * rest)
         bend = third / (around * math.sqrt(around)) if skewed and around > 0 and pull else 0.0
         low, high = (stderr * max(reach, abs(unbent(side, bend))) for side in (reach, -reach))
     return value, stderr, value - low, value + high, np.array([0.0] * first + weights)
