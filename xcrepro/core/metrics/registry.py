@@ -59,6 +59,8 @@ class Metric:
         Other names in the five documents and their tables, the repository's first.
     averages : {"rows", "labels", ""}
         What it is a mean over; nothing for ratios of sums, entropy and calibration.
+    section : {"ranking", "labelwise", "coverage", "calibration", ""}
+        The section of :func:`xcrepro.report` that has it unasked.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Metric:
     default: bool = True
     printed_as: tuple[str, ...] = field(default=())
     averages: str = ""
+    section: str = ""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -174,9 +177,10 @@ class _List(dict):
 
 METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     # sums over rows
-    _rows("P", "xcrepo; coverage, eq. 1", lambda s: s.mean(kernel.HITS) / s.ks, (kernel.HITS,), printed_as=("P", "precision")),
-    _rows("R", "coverage, eq. 1", _mean(kernel.RECALL), printed_as=("R", "recall")),
-    _rows("nDCG", "xcrepo; reeval, appendix B", _mean(kernel.NDCG_LABELS), printed_as=("N", "nDCG")),
+    _rows("P", "xcrepo; coverage, eq. 1", lambda s: s.mean(kernel.HITS) / s.ks, (kernel.HITS,), printed_as=("P", "precision"),
+          section="ranking"),
+    _rows("R", "coverage, eq. 1", _mean(kernel.RECALL), printed_as=("R", "recall"), section="ranking"),
+    _rows("nDCG", "xcrepo; reeval, appendix B", _mean(kernel.NDCG_LABELS), printed_as=("N", "nDCG"), section="ranking"),
     _rows("nDCG (ideal k)", "jain16, table 1; coverage, eq. 2",
           lambda s: s.mean(kernel.DCG) / perfect_gain(s.ks), (kernel.DCG,), printed_as=("N", "nDCG")),
     _rows("DCG", "xcrepo", _mean(kernel.DCG), unit="labels", default=False),
@@ -198,13 +202,14 @@ METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     _rows("F", "jain16, table 1 (b)", _mean(kernel.F_SET)),
     _rows("F (printed)", "jain16, table 1 (b), as printed", _mean(kernel.F_PRINTED), default=False),
     _rows("micro-F1", "reeval, section 2.3", _micro_f1, _DECIDED, averages="",
-          printed_as=("micro_F1",)),
+          printed_as=("micro_F1",), section="labelwise"),
     _rows("micro-P", "hits over labels predicted", _ratio(kernel.HITS, kernel.PREDICTED), default=False),
     _rows("micro-R", "hits over relevant labels", _ratio(kernel.HITS, kernel.RELEVANT), default=False),
     _rows("P (predicted)", "Tsoumakas, Katakis and Vlahavas 2010, over the labels predicted", _mean(kernel.PRECISION_SET),
           default=False),
     _rows("Hamming", "jain16, theorem 4.4", _hamming, _DECIDED, unit="labels", better="lower"),
-    _rows("abandonment", "coverage, section 3.3", lambda s: 1.0 - s.mean(kernel.SERVED), (kernel.SERVED,), better="lower"),
+    _rows("abandonment", "coverage, section 3.3", lambda s: 1.0 - s.mean(kernel.SERVED), (kernel.SERVED,), better="lower",
+          section="coverage"),
     _rows("served", "coverage, eq. 12 and tables, there called abandonment", _mean(kernel.SERVED), default=False,
           printed_as=("Abandonment",)),
     _rows("hit rate", "served, as recommenders call it; success@k of retrieval, Recall@k of metric learning",
@@ -212,26 +217,32 @@ METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     # sums over rows of labels together with the nodes above them
     _rows("hP", "Kiritchenko, Matwin and Famili 2005, the mean over rows", _mean(kernel.H_PRECISION)),
     _rows("hR", "the same", _mean(kernel.H_RECALL)),
-    _rows("hF", "the same", _mean(kernel.H_F)),
-    _rows("micro-hP", "Kiritchenko, Matwin and Famili 2005", _ratio(kernel.H_HITS, kernel.H_PREDICTED)),
-    _rows("micro-hR", "the same", _ratio(kernel.H_HITS, kernel.H_RELEVANT)),
+    _rows("hF", "the same", _mean(kernel.H_F), section="ranking"),
+    _rows("micro-hP", "Kiritchenko, Matwin and Famili 2005", _ratio(kernel.H_HITS, kernel.H_PREDICTED), section="ranking"),
+    _rows("micro-hR", "the same", _ratio(kernel.H_HITS, kernel.H_RELEVANT), section="ranking"),
     _rows("micro-hF1", "the same", lambda s: ratio(2.0 * s[kernel.H_HITS], s[kernel.H_PREDICTED] + s[kernel.H_RELEVANT]),
-          _REACHED, averages=""),
+          _REACHED, averages="", section="ranking"),
     # counts by label
-    _labels("macro-P", "coverage, eq. 11", _label_mean(label_kernel.PRECISION), printed_as=("macro_P", "macro-precision")),
-    _labels("macro-R", "coverage, eq. 11", _label_mean(label_kernel.RECALL), printed_as=("macro_R", "macro-recall")),
-    _labels("macro-F1", "reeval, section 2.3; coverage, eq. 11", _label_mean(label_kernel.F_BETA), printed_as=("macro_F1",)),
-    _labels("coverage", "coverage, eq. 13", _label_mean(label_kernel.COVERED), printed_as=("Cov", "coverage")),
-    _labels("coverage (test)", "napkinXC", _label_mean(label_kernel.COVERED, "test")),
-    _labels("label entropy", "coverage, eq. 15 and 16", labelwise.entropy, unit="nats", averages=""),
+    _labels("macro-P", "coverage, eq. 11", _label_mean(label_kernel.PRECISION), printed_as=("macro_P", "macro-precision"),
+          section="labelwise"),
+    _labels("macro-R", "coverage, eq. 11", _label_mean(label_kernel.RECALL), printed_as=("macro_R", "macro-recall"),
+          section="labelwise"),
+    _labels("macro-F1", "reeval, section 2.3; coverage, eq. 11", _label_mean(label_kernel.F_BETA), printed_as=("macro_F1",),
+          section="labelwise"),
+    _labels("coverage", "coverage, eq. 13", _label_mean(label_kernel.COVERED), printed_as=("Cov", "coverage"),
+          section="coverage"),
+    _labels("coverage (test)", "napkinXC", _label_mean(label_kernel.COVERED, "test"), section="coverage"),
+    _labels("label entropy", "coverage, eq. 15 and 16", labelwise.entropy, unit="nats", averages="", section="coverage"),
     Metric("coverage (reachable)", "truths", formulas.covered_of_reachable, "jain16, table 4 (c)", default=False,
            printed_as=("Cov_norm",)),
     Metric("unique labels", "predicted", lambda n: n.astype(np.float64),
            "jain16, section 7 and table 4; aggregate diversity, Adomavicius and Kwon 2012", unit="labels", default=False,
            printed_as=("Cov_norm",)),
     # sums over rows of weights, inverse propensities
-    _rows("PSP", "xcrepo; jain16, section 7", _ratio(kernel.PS_HITS, kernel.BEST_HITS), printed_as=("PSP",)),
-    _rows("PSnDCG", "xcrepo", _ratio(kernel.PS_NDCG_LABELS, kernel.BEST_NDCG_LABELS), printed_as=("PSN", "PSnDCG")),
+    _rows("PSP", "xcrepo; jain16, section 7", _ratio(kernel.PS_HITS, kernel.BEST_HITS), printed_as=("PSP",),
+          section="ranking"),
+    _rows("PSnDCG", "xcrepo", _ratio(kernel.PS_NDCG_LABELS, kernel.BEST_NDCG_LABELS), printed_as=("PSN", "PSnDCG"),
+          section="ranking"),
     _rows("PSP (bare)", "xcrepo's formula; jain16, table 1 (a)", lambda s: s.mean(kernel.PS_HITS) / s.ks, (kernel.PS_HITS,)),
     _rows("PSnDCG (ideal k)", "jain16, table 1 and section 7", _ratio(kernel.PS_DCG, kernel.BEST_DCG), default=False,
           printed_as=("PSN", "PSnDCG")),
@@ -245,9 +256,10 @@ METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     _rows("PS-ADG", "jain16, table 1 (b)", _mean(kernel.PS_ADG)),
     _rows("PS-F", "jain16, table 1 (b)", _mean(kernel.PS_F_SET)),
     _rows("PS-F (printed)", "jain16, table 1 (b), as printed", _mean(kernel.PS_F_PRINTED), default=False),
-    Metric("binned macro-F1", "bins", _by_bin, "reeval, eq. 2", averages="labels"),
+    Metric("binned macro-F1", "bins", _by_bin, "reeval, eq. 2", averages="labels", section="labelwise"),
     # (score, hit) pairs
-    _pairs("ECE", "calibration, eqs. 7 and 8", lambda p: formulas.binned_error(p.table), printed_as=("ECE",)),
+    _pairs("ECE", "calibration, eqs. 7 and 8", lambda p: formulas.binned_error(p.table), printed_as=("ECE",),
+          section="calibration"),
     _pairs("ECE over", "calibration, eq. 8, of the bins whose scores are too high",
            lambda p: formulas.binned_error(p.table, half="over")),
     _pairs("ECE under", "calibration, eq. 8, of the bins whose scores are too low",
@@ -262,14 +274,14 @@ METRICS: dict[str, Metric] = _List((metric.name, metric) for metric in (
     *(_pairs(f"ECE corrected {end}", f"the {end} end of its 95 % interval (corrected_ece)",
              lambda p, end=end: getattr(formulas.corrected_of(p.table, 0.95), end))
       for end in ("low", "high")),
-    _pairs("ACE", "Nixon et al. 2019", lambda s, p: s.ace(p.bins), fold="scores", printed_as=("ACE",)),
+    _pairs("ACE", "Nixon et al. 2019", lambda s, p: s.ace(p.bins), fold="scores", printed_as=("ACE",), section="calibration"),
     _pairs("smECE", "Błasiok and Nakkiran 2023", lambda s, p: s.smooth_ece(), fold="scores"),
-    _pairs("Brier", "calibration, eq. 11", formulas.brier_of, printed_as=("Brier",)),
+    _pairs("Brier", "calibration, eq. 11", formulas.brier_of, printed_as=("Brier",), section="calibration"),
     *(_pairs(part.replace("_", " "), "Murphy 1973; Stephenson, Coelho and Jolliffe 2008",
              lambda p, part=part: getattr(formulas.decomposition(p), part), better)
       for part, better in (("uncertainty", ""), ("resolution", "higher"), ("reliability", "lower"),
                            ("within_variance", ""), ("within_covariance", ""))),
-    _pairs("NLL", "calibration, figures 17 to 19; log loss", formulas.nll_of, unit="nats"),
+    _pairs("NLL", "calibration, figures 17 to 19; log loss", formulas.nll_of, unit="nats", section="calibration"),
     _pairs("confidence", "mean score", lambda p: p.score / p.n, ""),
     _pairs("accuracy", "mean hit", lambda p: p.hits / p.n, "higher"),
     _pairs("pairs", "how many", lambda p: float(p.n), "", unit="pairs"),

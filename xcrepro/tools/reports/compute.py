@@ -39,15 +39,7 @@ from xcrepro.tools.reports.given import Given, labels_of
 LEVEL = 0.05
 """A p-value below it is no longer chance, here."""
 
-OWN = {
-    "ranking": ("P", "R", "nDCG", "PSP", "PSnDCG"),
-    "labelwise": ("macro-F1", "macro-P", "macro-R", "micro-F1"),
-    "coverage": ("coverage", "coverage (test)", "label entropy", "abandonment"),
-}
-"""Section of a report -> its metrics; binned macro-F1 goes with those of labels."""
-SCORED = ("PSP", "PSnDCG")
-"""With propensities."""
-CALIBRATION = ("ECE", "ACE", "Brier", "NLL")
+WEIGHTS = ("inverse_propensity",)
 STATES = ("before", "after")
 CALIBRATORS = {"isotonic": "isotonic regression", "platt": "Platt scaling", "beta": "beta calibration"}
 """The maps that a report can fit, and what people call them."""
@@ -56,8 +48,6 @@ BETAS = (np.inf, 1.0, 0.25, 0.0625, 0.0)
 FOLDS = 10
 WORST = 20
 """Labels whose own calibration gaps a report lists."""
-HIERARCHICAL = "micro-hP", "micro-hR", "micro-hF1", "hF"
-"""The metrics of a report where a hierarchy is given; they stand among those of ranking."""
 LEAST_ROWS = 8
 """Fewer points have no intervals."""
 MANY = 8
@@ -74,12 +64,15 @@ LEAST_DATASETS = 6
 # ---------------------------------------------------------------- metrics and pairs
 
 
+def metrics_in(*sections: str) -> list[str]:
+    """The metrics of some sections of a report, all unasked ones but those of scores without any."""
+    sections = sections or ("ranking", "labelwise", "coverage")
+    return [metric.name for metric in METRICS.values() if metric.section in sections]
+
+
 def metric_names(given: Given) -> list[str]:
-    """The metrics of a report: propensity-scored ones and bins with a train truth alone."""
-    trained = given.label_counts is not None
-    names = [name for own in OWN.values() for name in own if trained or name not in SCORED]
-    names += HIERARCHICAL if given.hierarchy is not None else ()
-    return [*names, BINNED] if trained else names
+    """The metrics of a report that have what they need: propensities and bins a train truth, some a hierarchy."""
+    return [name for name in metrics_in() if all(getattr(given, need) is not None for need in METRICS[name].needs)]
 
 
 def metric_of(name: str) -> Metric:
@@ -223,7 +216,7 @@ def seen(given: Given, ks: Sequence[int]) -> pd.DataFrame:
     counts, rows = given.label_counts, []
     if counts is None or not counts.any() or not (counts == 0)[given.truth.indices].any():
         return pd.DataFrame(columns=["model", "metric", "k", "value", "seen"])
-    names = [name for own in OWN.values() for name in own if METRICS[name].unit == "fraction"]
+    names = [name for name in metrics_in() if METRICS[name].unit == "fraction" and METRICS[name].needs in ((), WEIGHTS)]
     for model in given.models:
         top = given.first(model)
         Y, own = over_seen(given.truth, top, counts)
@@ -294,11 +287,11 @@ def calibration(
     says almost nothing is left where much is.
     """
     parts, diagrams, last = [], [], max(ks)
-    sure = [name for name in CALIBRATION if name != "ACE" or given.truth.n_rows * last <= _PAIRS_OF_ACE]
+    sure = [name for name in metrics_in("calibration") if name != "ACE" or given.truth.n_rows * last <= _PAIRS_OF_ACE]
     for k in ks:
         for state, tops in calibrated(given, k, calibrator).items():
             own = sure if k == last else []
-            rest = [name for name in CALIBRATION if name not in own] + [*_CORRECTED] * (state == "before")
+            rest = [name for name in metrics_in("calibration") if name not in own] + [*_CORRECTED] * (state == "before")
             found = [evaluate(given.truth, tops, [k], metrics=rest)] if rest else []
             if own:
                 found.insert(0, _measured(given, tops, [k], own, drawn))

@@ -48,8 +48,7 @@ def _part(make):
 
 def _of_metrics(m: Measured, name: str, called: str = "", draw: bool = False, more: Sequence[str] = ()) -> Found:
     """The metrics of a section, and who leads those that models are compared in."""
-    names = tuple(m.asked.own) if name == "own" else compute.OWN[name]
-    names += compute.HIERARCHICAL if name == "ranking" else ()
+    names = [*m.asked.own] if name == "own" else compute.metrics_in(name)
     own, there = m.values["metric"].isin(names), {*m.values["metric"]}
     own |= m.values["metric"].str.startswith("macro-F1 (") & (name == "labelwise")
     compared = [one for one in m.wanted if one[0] in names]
