@@ -68,7 +68,7 @@ def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, **o
             rows = xc.judged.sample(complete.shape[0], 2 * n, repetition)
             rows = rows[np.argsort(-np.diff(observed.indptr)[rows], kind="stable")[:n]]
         said = verdicts(complete, observed, tops, rows, errs, rng)
-        fold = xc.judged.Judged(map(tuple, said.tolist()), K, METRICS, complete=True).add(observed, tops)
+        fold = xc.judged.Judged(observed, tops, map(tuple, said.tolist()), K, METRICS, complete=True)
         doubted += any("at random" in text for text in fold.doubts())
         for line in fold.estimate().query("model == 'one'").itertuples():
             ends = line.low, true["one", line.metric], line.high
@@ -128,7 +128,7 @@ def proxied(name, complete, top, agree: float, flatters: bool, sizes, repetition
         for repetition in range(repetitions):
             rows = xc.judged.sample(complete.shape[0], n, repetition)
             said = verdicts(complete, observed, {"": top}, rows, 0.0, rng)
-            fold = xc.judged.Judged(map(tuple, said.tolist()), K).add(observed, top, proxy=proxy)
+            fold = xc.judged.Judged(observed, top, map(tuple, said.tolist()), K, proxy=proxy)
             both = [fold.estimate(method=method).iloc[0] for method in ("ppi++", "judged only")]
             held.append(both[0]["low"] <= true <= both[0]["high"])
             width.append([one["high"] - one["low"] for one in both])

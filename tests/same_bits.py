@@ -61,7 +61,6 @@ NO_NUMBER = {
     "judged.Judged": _PARTS,
     "judged.JudgedWarning": "a warning",
     "judged.Verdicts": _HOLDS,
-    "judged.levels_of": _PARTS,
     "judged.lines_of": "texts and no numbers",
     "judged.texts_of": "texts and no numbers",
     "judged.verdicts": "checks what it is given",

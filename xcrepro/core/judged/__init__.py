@@ -6,7 +6,7 @@ or programs look at the predictions of a few rows, **drawn at random**, and say 
 the complete truth, with an interval: it takes the metric on the observed truth, which is known for all rows, and corrects
 it by what the judged rows show to be missing. :func:`xcrepro.judged.compare` does the same for the gap between models,
 :func:`xcrepro.judged.bounds` says how far the unjudged could move a metric, :func:`xcrepro.judged.next_rows` which rows to
-judge next. :class:`xcrepro.judged.Judged` is the same in blocks.
+judge next. :class:`xcrepro.judged.Judged` shares the work between several of these.
 
 For a metric that is a mean over rows, let f be a row's value on the observed truth and y its value on the complete one.
 With n of N rows judged, the estimate is
@@ -23,7 +23,7 @@ rows are some of all, as in the difference and regression estimators of survey s
     ... + var(y) / N                           about fresh rows of the same kind
 """
 
-from xcrepro.core.judged.estimates import Judged, bounds, compare, estimate, levels_of
+from xcrepro.core.judged.estimates import Judged, bounds, compare, estimate
 from xcrepro.core.judged.sampling import estimated, next_rows, sample
 from xcrepro.core.judged.sheets import DRAWN as DRAWN
 from xcrepro.core.judged.sheets import JudgedWarning, Verdicts, agreement, lines_of, sheet, texts_of, verdicts
@@ -37,7 +37,6 @@ __all__ = [
     "compare",
     "estimate",
     "estimated",
-    "levels_of",
     "lines_of",
     "next_rows",
     "sample",

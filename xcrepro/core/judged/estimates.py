@@ -1,8 +1,7 @@
-"""Estimates on the complete truth from judged rows: the fold over blocks, and each of its results in one call."""
+"""Estimates on the complete truth from judged rows."""
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import warnings
@@ -16,10 +15,10 @@ from xcrepro.core import distributions
 from xcrepro.core.accumulators.block import KS, Block
 from xcrepro.core.accumulators.labels import LabelCounts
 from xcrepro.core.accumulators.rows import RowSums
-from xcrepro.core.arguments import one_of, real_number, whole_number
+from xcrepro.core.arguments import one_of, real_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.judged.sampling import estimated, regressed
-from xcrepro.core.judged.sheets import DRAWN, JudgedWarning, agreement, named_models, verdicts
+from xcrepro.core.judged.sheets import DRAWN, JudgedWarning, Verdicts, agreement, named_models, verdicts
 from xcrepro.core.kernels import ranking as kernel
 from xcrepro.core.metrics import registry
 from xcrepro.core.metrics.replicates import Options, Rows
@@ -47,61 +46,36 @@ _DOUBT = 0.001  # the chance of a false alarm that judged rows were not drawn at
 _ERRS = 0.05  # the share of wrong verdicts from which on a warning is given
 
 
-class _Part(NamedTuple):
-    """The judged rows of a block, for one model; arrays have a line for each of them."""
+class _Model(NamedTuple):
+    """One model: sums over all rows, and its values on the judged ones, whose arrays have a line for each."""
 
-    rows: np.ndarray  # (n,)
-    observed: dict[str, np.ndarray]  # metric -> (n, K)
-    judged: dict[str, np.ndarray]
-    cheap: dict[str, np.ndarray]  # on what the cheap verdicts add to the observed truth; empty without them
+    sums: RowSums
+    labels: LabelCounts | None  # for coverage
+    cheap: list[RowSums]  # at each level of the cheap verdicts, on what they add to the observed truth
+    values: dict[str, dict[str, np.ndarray]]  # "observed", "judged", "cheap" -> metric -> (n, K)
     rejected: tuple[int, int]  # of the judged predictions that are observed, those that judges reject, and all
-    right: np.ndarray  # (m, 3): row, label, place, from 0, of the predictions that are right
+    right: np.ndarray  # (m, 3): row, label, place, from 0, of the predictions that are right, by row and label
 
 
 class Judged:
-    """Estimates on the complete truth in blocks: add blocks of rows in any order, merge, and ask at the end.
+    """Estimates on the complete truth: what is asked of them shares the work.
 
     Parameters
     ----------
-    given
-        Verdicts, as for :func:`xcrepro.judged.verdicts`; rows are numbered over all blocks.
-    ks : int or sequence of int
-    metrics : str or sequence of str
-        Fractions that are means over rows (``P``, ``nDCG (ideal k)``, ``R``, ``nDCG``, ``AP``, ...) and ``coverage``.
-    complete : bool
-        Have the judges named EVERY relevant label of the drawn rows, so that one without a verdict, and not observed,
-        is none? Metrics that depend on how many labels a row has (``R``, ``nDCG``, ...) need it. Else only predictions
-        are judged.
-    rows : array_like of int, optional
-        The rows drawn, as for :func:`xcrepro.judged.verdicts`.
-    residual : bool
-        Also keep what :meth:`bounds` needs; it takes about twice the time.
-    levels : int
-        Into how many levels the cheap verdicts of ``add`` are cut: 1 if they are yes and no, which is from a half on.
+    Y, top, given, ks, metrics, complete, rows, proxy
+        As for :func:`estimate`. Metrics are fractions that are means over rows (``P``, ``nDCG (ideal k)``, ``R``, ``nDCG``,
+        ``AP``, ...) and ``coverage``. ``complete``: have the judges named EVERY relevant label of the drawn rows, so that
+        one without a verdict, and not observed, is none? Metrics that depend on how many labels a row has (``R``, ``nDCG``,
+        ...) need it.
 
     Raises
     ------
     ArgumentError
-        For verdicts that break a rule, a metric that cannot be estimated and why.
-
-    Notes
-    -----
-    The result has the same bits for any cutting into blocks and any order.
+        For verdicts that break a rule or are on a label that does not exist, a metric that cannot be estimated and why.
     """
 
-    def __init__(
-        self,
-        given,
-        ks=KS,
-        metrics=METRICS,
-        *,
-        complete: bool = False,
-        rows=None,
-        residual: bool = False,
-        levels: int = 1,
-    ) -> None:
-        self.verdicts = verdicts(given, rows)
-        self.complete, self.residual = bool(complete), bool(residual)
+    def __init__(self, Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None, proxy=None) -> None:
+        self.verdicts, self.complete = verdicts(given, rows), bool(complete)
         self.wanted = registry.wanted(metrics, ks)
         if odd := [each.name for each, _ in self.wanted if each.name != "coverage" and not _is_mean(each)]:
             rule = "must be 'coverage' or fractions that are means over rows: "
@@ -111,209 +85,69 @@ class Judged:
         self._asked = [(each, int(np.searchsorted(self.ks, k)), k) for each, at in self.wanted for k in at.tolist()]
         self._means = [metric for metric, _ in self.wanted if metric.fold == "rows"]
         self._columns = sorted({column for metric in self._means for column in metric.columns}) or [kernel.HITS]
-        self.levels = whole_number("levels", levels, 1)
-        self._cheap: dict[str, list[RowSums]] = {}  # of each model, the sums at each level of the cheap verdicts
         self._covers = any(metric.name == "coverage" for metric, _ in self.wanted)
-        self._ranges: list[tuple[int, int]] = []
-        # Of each model: sums over rows, counts of labels, both where the unjudged are wrong and where they are right, how many
-        # of its places are known, and the judged rows of each block.
-        self._sums, self._labels, self._ends, self._known, self._parts = {}, {}, {}, {}, {}
-        self._shape = np.zeros((2, 2), np.int64)  # sums and sums of squares of a row's hits and labels
-        self._looks: list[np.ndarray] = []
         self._unjudged: list[tuple[int, str, int]] = []  # row, what of it, how many like it
-        self._firsts: dict[str, tuple] = {}  # of each model :meth:`_first`, until rows are added
-        self.n_labels = 0
-
-    @property
-    def n_rows(self) -> int:
-        """Rows so far."""
-        return sum(hi - lo for lo, hi in self._ranges)
-
-    def add(self, Y, top: TopK | Mapping[str, TopK], first_row: int | None = None, proxy=None) -> Judged:
-        """Fold in a block of rows.
-
-        Parameters
-        ----------
-        Y, top
-            Truth and predictions of the block; ``top`` may be a mapping of models, the same in every block.
-        first_row : int, optional
-            The number of its first row among all; by default it follows the rows so far.
-        proxy : sparse matrix or array_like, shape (n, L), optional
-            Cheap verdicts on all predictions of the block, as for :func:`estimate`; with one block with all.
-
-        Returns
-        -------
-        Judged
-            Itself.
-
-        Raises
-        ------
-        ArgumentError
-            For a verdict on a label that does not exist, and a prediction of a drawn row without a verdict.
-        """
-        models, self._firsts = named_models(top), {}
-        lo = self.n_rows if first_row is None else whole_number("first_row", first_row)
-        if self._sums and [*self._sums] != [*models]:
-            raise ArgumentError("top", f"must have the models {[*self._sums]} in every block", [*models])
-        if self._sums and bool(self._cheap) != (proxy is not None):
-            raise ArgumentError("proxy", "must be given with every block, or with none", "with some")
-        truth, cheap = None, []
+        models, first = named_models(top), None
         for name, each in models.items():
-            block = Block(Y if truth is None else truth, each, int(self.ks[-1]), lo)
-            if truth is None:
-                truth = block.truth
-                self._check_labels(truth)
-                of_block = slice(*np.searchsorted(self.verdicts.drawn, (lo, lo + truth.n_rows)).tolist())
-                here = self.verdicts.drawn[of_block] - lo
-                completed, sizes = self._completed(truth, here, lo), truth.sizes.astype(np.int64)
-                judged = as_truth(_rows_of(truth, here)), as_truth(completed)
-                cheap = [] if proxy is None else _cheap_truths(truth, proxy, self.levels)
-            self._add(name, block, here, judged, cheap)
-            if self.residual:
-                self._add_ends(name, block, here, completed)
-            if name == next(iter(models)):  # after _add, which has found the hits
-                hits = np.ascontiguousarray(block.found.T).sum(axis=0)
-                self._shape += [[each.sum(), (each * each).sum()] for each in (hits, sizes)]
-                self._looks.append(np.column_stack([hits[here], sizes[here]]))
-        self._ranges.append((lo, lo + truth.n_rows))
-        return self
+            block = Block(Y if first is None else first.truth, each, int(self.ks[-1]))
+            if first is None:
+                first, self._truth, self.n_labels, self.n_rows = block, block.truth, block.n_labels, block.n_rows
+                self._check_rows()
+                self._completed = as_truth(_completed(self.verdicts, block.truth))
+                cheap = [] if proxy is None else _cheap_truths(block.truth, proxy)
+                self._models = {}
+            self._models[name] = self._model(block, cheap)
+        hits, sizes = np.ascontiguousarray(first.found.T).sum(axis=0), self._truth.sizes.astype(np.int64)
+        self._looks = hits, sizes
 
-    def _check_labels(self, truth: Truth) -> None:
-        self.n_labels = self.n_labels or truth.n_labels
-        if truth.n_labels != self.n_labels:
-            raise ArgumentError("Y", f"must have {self.n_labels} labels in every block", truth.n_labels)
+    def _check_rows(self) -> None:
         said = self.verdicts
-        if (odd := said.labels >= truth.n_labels).any():
+        if (odd := said.labels >= self.n_labels).any():
             at = int(np.argmax(odd))
             got = f"label {said.labels[at]} in row {said.rows[at]}"
-            raise ArgumentError("verdicts", f"must be on labels that exist, below {truth.n_labels}", got)
+            raise ArgumentError("verdicts", f"must be on labels that exist, below {self.n_labels}", got)
+        if said.drawn.size and said.drawn[-1] >= self.n_rows:
+            got = f"row {said.drawn[-1]}"
+            raise ArgumentError("verdicts", f"must be on rows that exist, below {self.n_rows}", got)
 
-    def _completed(self, truth: Truth, here: np.ndarray, lo: int) -> sparse.csr_matrix:
-        """The truth of a block's drawn rows: what is judged counts as judged, the rest as observed."""
-        pairs = slice(*np.searchsorted(self.verdicts.rows, (lo, lo + truth.n_rows)).tolist())
-        line = np.searchsorted(here, self.verdicts.rows[pairs] - lo)
-        labels, right = self.verdicts.labels[pairs], self.verdicts.right[pairs]
-        own = _rows_of(truth, here).tocoo()
-        keys, said = own.row.astype(np.int64) * self.n_labels + own.col, line * self.n_labels + labels
-        keys = np.setdiff1d(np.union1d(keys, said[right]), said[~right])
-        return sparse.csr_matrix((np.ones(keys.size), np.divmod(keys, self.n_labels)), shape=own.shape)
-
-    def _add(self, name: str, block: Block, here: np.ndarray, judged: tuple[Truth, Truth], cheap: list[Truth]) -> None:
-        """One model's block. ``judged``: the drawn rows as they are observed, and completed."""
-        sums = self._sums.setdefault(name, RowSums(self.ks, self._columns))
+    def _model(self, block: Block, cheap: list[Truth]) -> _Model:
+        sums, here = RowSums(self.ks, self._columns), self.verdicts.drawn
         sums.add(block)
-        if self._covers:
-            self._labels.setdefault(name, LabelCounts(block.n_labels, self.ks)).add(block)
-        lo, top = block.first_row, TopK(block.ids, block.scores, block.n_labels).rows(here)
-        hit, right = (truth.hits(top.ids) for truth in judged)
-        said = self._in_verdicts(here + lo, top.ids)
+        labels = LabelCounts(block.n_labels, self.ks) if self._covers else None
+        if labels is not None:
+            labels.add(block)
+        folds = [RowSums(self.ks, self._columns) for _ in cheap]
+        for truth, fold in zip(cheap, folds, strict=True):
+            fold.add(Block(truth, block.stored, int(self.ks[-1])))
+        top = TopK(block.ids, block.scores, block.n_labels).rows(here)
+        truths = as_truth(_rows_of(block.truth, here)), self._completed
+        hit, right = (truth.hits(top.ids) for truth in truths)
+        said = _in_verdicts(self.verdicts, here, top.ids, self.n_labels)
         unknown = np.argwhere(~(said | hit | (top.ids < 0) | self.complete))
         for line, place in unknown[:1].tolist():
-            got = f"none on label {top.ids[line, place]} at place {place + 1} of row {here[line] + lo}"
-            self._unjudged.append((int(here[line]) + lo, got, len(unknown)))
+            got = f"none on label {top.ids[line, place]} at place {place + 1} of row {here[line]}"
+            self._unjudged.append((int(here[line]), got, len(unknown)))
         line, place = np.nonzero(right)
-        places = np.column_stack([here[line] + lo, top.ids[line, place], place]).astype(np.int64)
-        for truth, fold in zip(cheap, self._cheap_of(name, len(cheap)), strict=True):
-            fold.add(Block(truth, block.stored, int(self.ks[-1]), lo))
+        places = np.column_stack([here[line], top.ids[line, place], place]).astype(np.int64)
         values = []
-        for truth in (*judged, *(as_truth(_rows_of(each, here)) for each in cheap)):
+        for truth in (*truths, *(as_truth(_rows_of(each, here)) for each in cheap)):
             values.append({})
             if here.size and self._means:
                 rows = Rows(Block(truth, top, int(self.ks[-1])), self.ks, self._means, Options())
                 for metric in self._means:
                     each = [rows.units(metric.name, i, "all")[0] for i in range(self.ks.size)]
                     values[-1][metric.name] = np.stack(each, axis=1)
-        if here.size:
-            rejected = int(np.count_nonzero(said & hit & ~right)), int(np.count_nonzero(said & hit))
-            at = values[2:] and {key: sum(one[key] for one in values[2:]) / len(cheap) for key in values[0]}
-            self._parts.setdefault(name, []).append(_Part(here + lo, *values[:2], at or {}, rejected, places))
-
-    def _in_verdicts(self, rows: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """(n, k) bool: which predictions of these rows have a verdict."""
-        said = self.verdicts
-        if said.rows.size == 0:
-            return np.zeros(ids.shape, np.bool_)
-        keys = said.rows * self.n_labels + said.labels
-        wanted = rows[:, None] * self.n_labels + ids
-        at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-        return (keys[at] == wanted) & (ids >= 0)
-
-    def _add_ends(self, name: str, block: Block, here: np.ndarray, completed: sparse.csr_matrix) -> None:
-        """The block where every unjudged prediction is wrong, and where each is right."""
-        of_row, new = np.repeat(np.arange(block.n_rows), block.truth.sizes), completed.tocoo()
-        kept = ~np.isin(of_row, here)
-        rows = np.concatenate([of_row[kept], here[new.row]])
-        labels = np.concatenate([block.truth.indices[kept], new.col])
-        known = np.zeros(block.ids.shape, np.bool_)
-        known[here] = self._in_verdicts(here + block.first_row, block.ids[here]) | self.complete
-        known = (known | block.found) & (block.ids >= 0)
-        line, place = np.nonzero(~known & (block.ids >= 0))
-        counted = np.stack([known.sum(axis=0), (block.ids >= 0).sum(axis=0)]).cumsum(axis=1)[:, self.ks - 1]
-        self._known[name] = self._known.get(name, 0) + counted
-        top = TopK(block.ids, block.scores, block.n_labels)
-        for unjudged, (sums, counts) in zip((0, line.size), self._ends_of(name), strict=True):
-            at = np.concatenate([rows, line[:unjudged]]), np.concatenate([labels, block.ids[line, place][:unjudged]])
-            truth = sparse.csr_matrix((np.ones(at[0].size), at), shape=(block.n_rows, block.n_labels))
-            each = Block(truth, top, block.ids.shape[1])
-            sums.add(each)
-            counts.add(each)
-
-    def _cheap_of(self, name: str, levels: int) -> list[RowSums]:
-        return self._cheap.setdefault(name, [RowSums(self.ks, self._columns) for _ in range(levels)]) if levels else []
-
-    def _ends_of(self, name: str) -> tuple:
-        new = [(RowSums(self.ks, self._columns), LabelCounts(self.n_labels, self.ks)) for _ in range(2)]
-        return self._ends.setdefault(name, tuple(new))
-
-    def merge(self, other: Judged) -> Judged:
-        """Fold in another's rows; it must have been made with the same arguments. Returns itself.
-
-        Raises
-        ------
-        ArgumentError
-            For one with other verdicts, ks, metrics or models.
-        """
-        if self._made_with != other._made_with:
-            raise ArgumentError("other", "must be made with the same verdicts and options", "others")
-        if self._sums and other._sums and [*self._sums] != [*other._sums]:
-            raise ArgumentError("other", f"must have the models {[*self._sums]}", [*other._sums])
-        if self._sums and other._sums and bool(self._cheap) != bool(other._cheap):
-            raise ArgumentError("proxy", "must be given with every block, or with none", "with some")
-        self._ranges += other._ranges
-        self.n_labels = self.n_labels or other.n_labels
-        for folds, others in ((self._sums, other._sums), (self._labels, other._labels)):
-            for name, fold in others.items():
-                folds[name].merge(fold) if name in folds else folds.update({name: fold})
-        for name, folds in other._cheap.items():
-            for mine, theirs in zip(self._cheap_of(name, len(folds)), folds, strict=True):
-                mine.merge(theirs)
-        for name, ends in other._ends.items():
-            for mine, theirs in zip(sum(self._ends_of(name), ()), sum(ends, ()), strict=True):
-                mine.merge(theirs)
-            self._known[name] = self._known.get(name, 0) + other._known[name]
-        for name, parts in other._parts.items():
-            self._parts.setdefault(name, []).extend(parts)
-        self._shape += other._shape
-        self._looks += other._looks
-        self._unjudged += other._unjudged
-        self._firsts = {}
-        return self
-
-    @property
-    def _made_with(self) -> tuple:
-        said = self.verdicts
-        arrays = (each.tobytes() for each in (said.drawn, said.rows, said.labels, said.right))
-        asked = [(metric.name, at.tolist()) for metric, at in self.wanted]
-        return *arrays, asked, self.complete, self.residual, self.levels
-
-    # ------------------------------------------------------------------ results
+        at = {key: sum(one[key] for one in values[2:]) / len(cheap) for key in values[0]} if cheap else {}
+        rejected = int(np.count_nonzero(said & hit & ~right)), int(np.count_nonzero(said & hit))
+        of_rows = {"observed": values[0], "judged": values[1], "cheap": at}
+        return _Model(sums, labels, folds, of_rows, rejected, places[np.lexsort((places[:, 1], places[:, 0]))])
 
     def estimate(
         self, *, method: str = "ppi++", target: str = "these rows", confidence_level: float = 0.95
     ) -> pd.DataFrame:
-        """What :func:`estimate` returns, of the blocks so far; method, target and confidence_level as there."""
-        unnamed = [*self._sums] == [""]
-        sides = {() if unnamed else (name,): [(1.0, name)] for name in self._sums}
+        """What :func:`estimate` returns; method, target and confidence_level as there."""
+        unnamed = [*self._models] == [""]
+        sides = {() if unnamed else (name,): [(1.0, name)] for name in self._models}
         return self._table(sides, method, target, confidence_level)
 
     def compare(
@@ -324,8 +158,8 @@ class Judged:
         target: str = "these rows",
         confidence_level: float = 0.95,
     ) -> pd.DataFrame:
-        """What :func:`compare` returns, of the blocks so far; method, target and confidence_level as there."""
-        names = [*self._sums]
+        """What :func:`compare` returns; method, target and confidence_level as there."""
+        names = [*self._models]
         if len(names) < 2:
             raise ArgumentError("models", "must be two or more to be compared", f"only {names}")
         pairs = list(itertools.combinations(names, 2))
@@ -340,13 +174,12 @@ class Judged:
 
         how = method, target, confidence_level
         self._check(*how)
-        firsts = self._firsts = self._firsts or {model: self._first(model) for model in self._labels}
         found = [
-            (metric.name, k, names, self._value(metric, i, each, firsts, *how))
+            (metric.name, k, names, self._value(metric, i, each, *how))
             for metric, i, k in self._asked
             for names, each in sides.items()
         ]
-        weights = ["proxy weight"] * bool(self._cheap)
+        weights = ["proxy weight"] * self._with_proxy
         if len(next(iter(sides))) == 2:
             columns = ["metric", "k", "left", "right"]
             rows = [(metric, k, *names, *values) for metric, k, names, values in found]
@@ -359,44 +192,18 @@ class Judged:
         table.attrs["confidence_level"] = confidence_level
         return table
 
-    def bounds(self) -> pd.DataFrame:
-        """What :func:`bounds` returns, of the blocks so far."""
-        import pandas as pd
-
-        if not self.residual:
-            raise ArgumentError("residual", "must be True for bounds", False, "xc.judged.Judged(..., residual=True)")
-        self._check_rows(0)
-        found = []
-        for model in self._sums:
-            known, placed = self._known[model]
-            for metric, i, k in self._asked:
-                folds = (sums if metric.fold == "rows" else labels.hit_labels() for sums, labels in self._ends[model])
-                ends = sorted(float(metric.formula(fold)[i]) for fold in folds)  # abandonment falls where more is right
-                share = float(known[i] / placed[i]) if placed[i] else np.nan
-                found.append((model, metric.name, k, share, *ends, ends[1] - ends[0]))
-        table = pd.DataFrame(found, columns=["model", "metric", "k", "judged", "low", "high", "residual"])
-        return table.drop(columns="model") if [*self._sums] == [""] else table
-
-    def _check_rows(self, least: int) -> None:
-        """All rows there, none twice, the drawn ones among them."""
-        at = 0
-        for lo, hi in sorted(self._ranges):
-            if lo != at:
-                got = f"rows {lo} to {hi - 1} {'twice' if lo < at else f'after row {at - 1}'}"
-                raise ArgumentError("blocks", "must hold every row once", got)
-            at = hi
-        drawn = self.verdicts.drawn
-        if drawn.size and drawn[-1] >= at:
-            raise ArgumentError("verdicts", f"must be on rows that exist, below {at}", f"row {drawn[-1]}")
-        if drawn.size < least:
-            do = f"a row counts when none of its lines is blank; judge {FEW} rows or more, in the order of the sheet"
-            raise ArgumentError("verdicts", f"must be on {least} rows or more", f"{drawn.size}", do)
+    @property
+    def _with_proxy(self) -> bool:
+        return any(model.cheap for model in self._models.values())
 
     def _check(self, method: str, target: str, confidence_level: float) -> None:
         one_of("method", method, _METHODS)
         one_of("target", target, _TARGETS)
         real_number("confidence_level", confidence_level, above=0, below=1)
-        self._check_rows(3)
+        drawn = self.verdicts.drawn
+        if drawn.size < 3:
+            do = f"a row counts when none of its lines is blank; judge {FEW} rows or more, in the order of the sheet"
+            raise ArgumentError("verdicts", "must be on 3 rows or more", f"{drawn.size}", do)
         for name, columns in ((metric.name, {*metric.columns}) for metric, _ in self.wanted):
             if not (self.complete or columns <= _OF_HITS):
                 rule = "must be decided by the verdicts, and this one needs to know all labels of a drawn row"
@@ -407,7 +214,7 @@ class Judged:
             do = f"{sum(each[2] for each in self._unjudged)} are missing: judge them, or ask for a smaller k. To leave out "
             do += "drawn rows would make the rest no random choice"
             raise ArgumentError("verdicts", f"must be on a drawn row's first {self.ks[-1]} predictions", got, do)
-        if self._cheap and method == "ppi":
+        if self._with_proxy and method == "ppi":
             raise ArgumentError("method", "must be 'ppi++' with a proxy, which finds its weight", repr(method))
         if self._covers and target != "these rows":
             rule = "must be 'these rows' for coverage, which grows with the number of rows"
@@ -421,12 +228,12 @@ class Judged:
         if n < FEW:
             found.append(f"only {n} rows are judged: below {FEW} intervals hold less often than they say. Judge more")
         found += self._unlike(n, n_rows)
-        of_observed = [part.rejected for part in next(iter(self._parts.values()), [])]
-        no, asked = (sum(each[i] for each in of_observed) for i in (0, 1))
+        no, asked = next(iter(self._models.values())).rejected
         if asked >= FEW and no > _ERRS * asked:
             text = f"judges reject {no} of {asked} observed labels. "
             found.append(text + "Either the observed truth is wrong or the judges err: look at some of them together")
-        for line in self._agreement:
+        both = agreement(self.verdicts)
+        for line in both.itertuples() if len(both) else ():
             if line.pairs < FEW or line.agree >= 1.0 - 2.0 * _ERRS:
                 continue
             text = f"judges {line.judge!r} and {line.other!r} agree on {100 * line.agree:.0f} % of {line.pairs} pairs. "
@@ -434,21 +241,15 @@ class Judged:
             found.append(text + "of its distance from 1. Settle the pairs in dispute")
         return found
 
-    @functools.cached_property
-    def _agreement(self) -> list:
-        """The lines of :func:`xcrepro.judged.agreement`."""
-        found = agreement(self.verdicts)
-        return [*found.itertuples()] if len(found) else []
-
     def _unlike(self, n: int, n_rows: int) -> list[str]:
         """In what the drawn rows are unlike all rows."""
         if n < 2 or n == n_rows:
             return []
-        sums, squares = self._shape.T
+        sums, squares = (np.array([power(each) for each in self._looks]) for power in (np.sum, lambda x: (x * x).sum()))
         means = (sums / n_rows).tolist()
         variances = np.maximum(squares / n_rows - np.square(means), 0.0).tolist()
-        looks, middle = np.concatenate(self._looks), (n_rows - 1) / 2.0
-        number = np.sort(self.verdicts.drawn).astype(np.float64)
+        looks, middle = np.column_stack(self._looks)[self.verdicts.drawn], (n_rows - 1) / 2.0
+        number = self.verdicts.drawn.astype(np.float64)
         n2 = float(n_rows) * n_rows
         even = (n2 - 1.0) / 12.0  # the variance of all row numbers
         of = (  # what it is, its values, its mean and variance over all rows
@@ -468,18 +269,13 @@ class Judged:
                 found.append(text + "xc.judged.sample, judge every one of them, and give only these")
         return found
 
-    def _value(
-        self, metric, i: int, sides: list, firsts: dict, method: str, target: str, confidence_level: float
-    ) -> tuple:
+    def _value(self, metric, i: int, sides: list, method: str, target: str, confidence_level: float) -> tuple:
         """observed, value, stderr, low, high, judged, weight: of a model, or of the gap between two."""
         if metric.fold != "rows":
-            return self._coverage(i, sides, firsts, confidence_level)
-        observed, f, y = 0.0, 0.0, 0.0
-        for sign, model in sides:
-            observed = observed + sign * float(metric.formula(self._sums[model])[i])
-            f = f + sign * self._in_order(model, "observed", metric.name, i)
-            y = y + sign * self._in_order(model, "judged", metric.name, i)
-        if self._cheap:
+            return self._coverage(i, sides, confidence_level)
+        observed = sum(sign * float(metric.formula(self._models[model].sums)[i]) for sign, model in sides)
+        f, y = (self._gap(sides, what, metric.name, i) for what in ("observed", "judged"))
+        if self._with_proxy:
             found = self._regressed(metric, i, sides, observed, f, y, method, target, confidence_level)
         else:
             given = observed, f, y, self.n_rows, method, target, confidence_level, float(len(sides)), len(sides) == 1
@@ -488,12 +284,15 @@ class Judged:
         least = 0.0 if len(sides) == 1 else -1.0
         return observed, value, error, max(low, least), min(high, 1.0), f.size, *weights
 
+    def _gap(self, sides: list, what: str, metric: str, i: int) -> np.ndarray:
+        """(n,) the values of the judged rows of a model, or one model's less the other's."""
+        return sum(sign * self._models[model].values[what][metric][:, i] for sign, model in sides)
+
     def _regressed(self, metric, i: int, sides: list, observed: float, f, y, method, target, confidence_level) -> tuple:
         """As :func:`estimated`, on what is observed and on the cheap verdicts; with a weight for each."""
-        cheap, mean = 0.0, 0.0
+        cheap, mean = self._gap(sides, "cheap", metric.name, i), 0.0
         for sign, model in sides:
-            cheap = cheap + sign * self._in_order(model, "cheap", metric.name, i)
-            each = [float(metric.formula(fold)[i]) for fold in self._cheap[model]]
+            each = [float(metric.formula(fold)[i]) for fold in self._models[model].cheap]
             mean += sign * math.fsum(each) / len(each)
         known, columns = ([observed, mean], [f, cheap]) if method == "ppi++" else ([], [])
         F = np.array(columns).reshape(-1, f.size).T
@@ -501,27 +300,15 @@ class Judged:
         value, error, low, high, weights = regressed(np.array(known), F, y, self.n_rows, *how)
         return value, error, low, high, *(weights if known else [0.0, 0.0])
 
-    def _in_order(self, model: str, what: str, metric: str, i: int) -> np.ndarray:
-        """(n,) the values of a model's judged rows, by row."""
-        parts = self._parts[model]
-        order = np.argsort(np.concatenate([part.rows for part in parts]), kind="stable")
-        return np.concatenate([getattr(part, what)[metric][:, i] for part in parts])[order]
-
-    def _first(self, model: str) -> tuple:
-        """Where each label is first predicted and first hit; and the rows that predict labels judged right, by row and
-        label."""
-        right = np.concatenate([part.right for part in self._parts[model]])
-        right = right[np.lexsort((right[:, 1], right[:, 0]))]
-        return *self._labels[model].first_ks(), right, self._labels[model].predicted(right[:, 1])
-
-    def _coverage(self, i: int, sides: list, firsts: dict, confidence_level: float) -> tuple:
+    def _coverage(self, i: int, sides: list, confidence_level: float) -> tuple:
         """As :meth:`_value`: the ends are those of two sums over rows that enclose what is not known."""
         drawn, N, k = self.verdicts.drawn, self.n_rows, int(self.ks[i])
         observed = floor = 0.0
         least, most, ceiling = np.zeros(drawn.size), np.zeros(drawn.size), 0.0
         for sign, model in sides:
-            predicted, hit, right, in_rows = firsts[model]
-            open_labels = (predicted <= i) & (hit > i)
+            labels, right = self._models[model].labels, self._models[model].right
+            predicted, hit = labels.first_ks()
+            in_rows, open_labels = labels.predicted(right[:, 1]), (predicted <= i) & (hit > i)
             kept = (right[:, 2] < k) & open_labels[right[:, 1]]
             right = right[kept]
             line = np.searchsorted(drawn, right[:, 0])
@@ -536,10 +323,29 @@ class Judged:
         known = max(N * first[0], floor), min(N * last[0], ceiling)
         found = sum(known) / 2.0, np.nan, max(N * first[2], floor), min(N * last[3], ceiling)
         shares = (observed / self.n_labels, *((observed + np.array(found)) / self.n_labels).tolist())
-        return *shares, drawn.size, *[np.nan] * (1 + bool(self._cheap))
+        return *shares, drawn.size, *[np.nan] * (1 + self._with_proxy)
 
 
 _COLUMNS = ("observed", "value", "stderr", "low", "high", "judged", "weight")
+
+
+def _completed(said: Verdicts, truth: Truth) -> sparse.csr_matrix:
+    """The truth of the drawn rows: what is judged counts as judged, the rest as observed."""
+    line = np.searchsorted(said.drawn, said.rows)
+    own = _rows_of(truth, said.drawn).tocoo()
+    keys, judged = own.row.astype(np.int64) * truth.n_labels + own.col, line * truth.n_labels + said.labels
+    keys = np.setdiff1d(np.union1d(keys, judged[said.right]), judged[~said.right])
+    return sparse.csr_matrix((np.ones(keys.size), np.divmod(keys, truth.n_labels)), shape=own.shape)
+
+
+def _in_verdicts(said: Verdicts, rows: np.ndarray, ids: np.ndarray, n_labels: int) -> np.ndarray:
+    """(n, k) bool: which predictions of these rows have a verdict."""
+    if said.rows.size == 0:
+        return np.zeros(ids.shape, np.bool_)
+    keys = said.rows * n_labels + said.labels
+    wanted = rows[:, None] * n_labels + ids
+    at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    return (keys[at] == wanted) & (ids >= 0)
 
 
 def _rows_of(truth: Truth, rows: np.ndarray) -> sparse.csr_matrix:
@@ -550,9 +356,10 @@ def _rows_of(truth: Truth, rows: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(at.size), truth.indices[at], indptr), shape=(rows.size, truth.n_labels))
 
 
-def _cheap_truths(truth: Truth, proxy, levels: int) -> list[Truth]:
-    """At each level, the observed labels and those that the cheap verdicts call right."""
+def _cheap_truths(truth: Truth, proxy) -> list[Truth]:
+    """At each level, the observed labels and those that the cheap verdicts call right; of yes and no there is one level."""
     given = _cheap_matrix(proxy, (truth.n_rows, truth.n_labels))
+    levels = 1 if np.isin(given.data, (0, 1)).all() else LEVELS
     row, found = np.repeat(np.arange(truth.n_rows, dtype=np.int64), np.diff(given.indptr)), []
     own = np.repeat(np.arange(truth.n_rows, dtype=np.int64), truth.sizes) * truth.n_labels + truth.indices
     for level in range(levels):
@@ -587,19 +394,6 @@ def _cheap_matrix(proxy, shape: tuple[int, int]) -> sparse.csr_matrix:
     return given
 
 
-def levels_of(proxy) -> int:
-    """Into how many levels :class:`Judged` is to cut a proxy: 1 for verdicts of yes and no, else :data:`LEVELS`."""
-    if proxy is None:
-        return 1
-    if isinstance(proxy, TopK):
-        values = proxy.scores[proxy.ids >= 0]
-    elif hasattr(proxy, "columns"):
-        values = np.asarray(proxy["verdict"]) if "verdict" in proxy else np.zeros(0)
-    else:
-        values = proxy.data if sparse.issparse(proxy) else np.asarray(proxy)
-    return 1 if np.isin(values, (0, 1)).all() else LEVELS
-
-
 def _is_mean(metric: registry.Metric) -> bool:
     return metric.fold == "rows" and metric.averages == "rows" and metric.unit == "fraction" and not metric.needs
 
@@ -614,8 +408,12 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
     given
         Verdicts, as for :func:`xcrepro.judged.verdicts`. Of a drawn row each of the first k predictions needs one, but for
         labels that are observed, which count as right unless a judge says no.
-    ks, metrics, complete, rows
+    ks : int or sequence of int
+    metrics : str or sequence of str
+    complete : bool
         As for :class:`Judged`.
+    rows : array_like of int, optional
+        The rows drawn, as for :func:`xcrepro.judged.verdicts`.
     proxy : sparse matrix or array_like of shape (n, L), DataFrame, or TopK, optional
         Cheap verdicts on all predictions of all rows: a language model's, a second annotator's, a score. Numbers from 0
         (wrong) to 1 (right); what is left out is 0. A DataFrame has the columns row, label, verdict. The metric on the
@@ -677,8 +475,7 @@ def estimate(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None
       metric  k  observed  value  stderr    low   high  judged  weight
     0      P  1       0.5  0.679   0.054  0.568  0.803      30   0.643
     """
-    about = {"complete": complete, "rows": rows, "levels": levels_of(proxy)}
-    return Judged(given, ks, metrics, **about).add(Y, top, proxy=proxy).estimate(**how)
+    return Judged(Y, top, given, ks, metrics, complete=complete, rows=rows, proxy=proxy).estimate(**how)
 
 
 def compare(
@@ -711,8 +508,8 @@ def compare(
         metric, k, left, right; then as :func:`estimate`, of left minus right. Intervals are not corrected for their
         number.
     """
-    about = {"complete": complete, "rows": rows, "levels": levels_of(proxy)}
-    return Judged(given, ks, metrics, **about).add(Y, models, proxy=proxy).compare(against=against, **how)
+    found = Judged(Y, models, given, ks, metrics, complete=complete, rows=rows, proxy=proxy)
+    return found.compare(against=against, **how)
 
 
 def bounds(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None) -> pd.DataFrame:
@@ -738,4 +535,33 @@ def bounds(Y, top, given, ks=KS, metrics=METRICS, *, complete=False, rows=None) 
       metric  k  judged  low  high  residual
     0      P  2    0.75  0.5  0.75      0.25
     """
-    return Judged(given, ks, metrics, complete=complete, rows=rows, residual=True).add(Y, top).bounds()
+    import pandas as pd
+
+    asked, found, said = Judged(Y, top, given, ks, metrics, complete=complete, rows=rows), [], verdicts(given, rows)
+    truth, ks = asked._truth, asked.ks
+    of_row, new = np.repeat(np.arange(truth.n_rows), truth.sizes), asked._completed.to_csr().tocoo()
+    kept = ~np.isin(of_row, said.drawn)
+    own = np.concatenate([of_row[kept], said.drawn[new.row]]), np.concatenate([truth.indices[kept], new.col])
+    for model, each in named_models(top).items():
+        block = Block(truth, each, int(ks[-1]))
+        known, there = np.zeros(block.ids.shape, np.bool_), block.ids >= 0
+        known[said.drawn] = _in_verdicts(said, said.drawn, block.ids[said.drawn], truth.n_labels) | asked.complete
+        known = (known | block.found) & there
+        share = [float(known[:, :k].sum() / there[:, :k].sum()) if there[:, :k].any() else np.nan for k in ks]
+        line, place = np.nonzero(~known & there)
+        folds = []
+        for unjudged in (0, line.size):
+            at = [
+                np.concatenate(two)
+                for two in zip(own, (line[:unjudged], block.ids[line, place][:unjudged]), strict=True)
+            ]
+            full = sparse.csr_matrix((np.ones(at[0].size), at), shape=(truth.n_rows, truth.n_labels))
+            folds.append({"rows": RowSums(ks, asked._columns), "labels": LabelCounts(truth.n_labels, ks)})
+            for fold in folds[-1].values():
+                fold.add(Block(full, TopK(block.ids, block.scores, block.n_labels), int(ks[-1])))
+            folds[-1]["labels"] = folds[-1]["labels"].hit_labels()
+        for metric, i, k in asked._asked:
+            ends = sorted(float(metric.formula(fold[metric.fold])[i]) for fold in folds)  # abandonment falls
+            found.append((model, metric.name, k, share[i], *ends, ends[1] - ends[0]))
+    table = pd.DataFrame(found, columns=["model", "metric", "k", "judged", "low", "high", "residual"])
+    return table.drop(columns="model") if [*table["model"].unique()] == [""] else table

@@ -209,11 +209,10 @@ def _estimate(arguments) -> int:
     with warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", judged.JudgedWarning)
         said = judged.verdicts(arguments.verdicts)
-        how = {"complete": arguments.complete, "levels": judged.levels_of(proxy)}
-        fold = judged.Judged(said, arguments.k, arguments.metrics, **how)
-        fold.add(truth, tops, proxy=proxy)
-        found = [fold.estimate(confidence_level=arguments.confidence_level)]
-        found += [fold.compare(confidence_level=arguments.confidence_level)] if len(tops) > 1 else []
+        how = {"complete": arguments.complete, "proxy": proxy}
+        both = judged.Judged(truth, tops, said, arguments.k, arguments.metrics, **how)
+        found = [both.estimate(confidence_level=arguments.confidence_level)]
+        found += [both.compare(confidence_level=arguments.confidence_level)] if len(tops) > 1 else []
     for text in dict.fromkeys(str(each.message) for each in doubts):
         print(f"warning: {text}", file=sys.stderr)
     for table in found:
