@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 
 import xcrepro as xc
 from xcrepro.repro.drawing import figures, looks
@@ -90,7 +91,49 @@ def test_the_t_test_names_the_better_model_first(difference, first):
     )
 
 
+@pytest.mark.parametrize(
+    ("seen", "must"),
+    [
+        (0.5, "Over the labels that training has seen R@5 of a is 50.0 %, over all 40.0 %"),
+        (0.4, "R@5 of a is 40.0 %, with and without the labels that training has not seen"),
+    ],
+)
+def test_what_training_has_not_seen_lowers_recall_or_does_not(seen, must):
+    rows = [("a", "R", 5, 0.4, seen), ("b", "R", 5, 0.1, 0.9), ("a", "P", 5, 0.2, 0.9)]
+    assert sentences.seen(pd.DataFrame(rows, columns=["model", "metric", "k", "value", "seen"]), "a", 5) == must
+
+
+def test_the_two_that_predict_most_and_least_alike_are_named():
+    rows = [("a", "b", 0.5), ("a", "c", 0.9), ("b", "c", 0.1)]
+    table = pd.DataFrame(rows, columns=["left", "right", "overlap@5"])
+    one = "a and b share 50.0 % of their first 5 labels"
+    assert [sentences.overlaps(table.head(n), 5) for n in (0, 1)] == ["", one]
+    most, least = "a and c share 90.0 % of their first 5 labels", "b and c share 10.0 %, the least"
+    assert sentences.overlaps(table, 5) == f"{most}, the most of all pairs; {least}"
+
+
 # ---------------------------------------------------------------- figures
+
+
+def test_bins_and_diagrams_name_the_colours_that_they_draw(measured):
+    """A bar's height and a mark's place belong to the model that the legend, or the panel's title, names."""
+    ours = drawing.in_percent(compute.bins(measured.values, measured.given), ["value", "low", "high", "ceiling"])
+    fig = drawing.bins(ours, measured.look, K)
+    handles, names = fig.axes[0].get_legend_handles_labels()
+    assert sorted(names) == ["bad", "good"]
+    at_k = ours[ours["k"] == K]
+    for bars, model in zip(handles, names, strict=True):
+        assert [bar.get_height() for bar in bars] == at_k[at_k["model"] == model]["value"].tolist()
+        assert to_rgb(measured.look[model].colour) in (bars[0].get_facecolor()[:3], bars[0].get_edgecolor()[:3])
+    fig = drawing.reliability(measured.diagrams, measured.look, K)
+    for panel in fig.axes:
+        own = measured.diagrams[measured.diagrams["model"] == panel.get_title()]
+        assert len(own)
+        for line, state in zip(marks(panel), ("before", "after"), strict=True):
+            part = own[(own["state"] == state) & (own["count"] >= max(1, min(drawing.FEW, own["count"].max())))]
+            assert (line.get_markerfacecolor() == "#ffffff") == (state == "after")
+            assert {*line.get_xdata()} <= {*part["confidence"]}
+            assert len(line.get_xdata())
 
 
 def test_a_row_of_the_overview_is_its_metric_and_a_mark_its_model(measured):
