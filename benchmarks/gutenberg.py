@@ -1,7 +1,7 @@
 """Training on the catalogue of Project Gutenberg: one-vs-rest, label trees and FastXML beside napkinXC and omikuji.
 
 Titles of 46,099 books and 36,650 headings, of which a sixth are on no training book; two threads, each model in a process of
-its own (``apart.py``). Ratios are to the first row. omikuji's three trees are its own settings, which are Parabel's;
+its own (``apart.py``). omikuji's three trees are its own settings, which are Parabel's;
 napkinXC's label tree has the kit's settings. Its binary relevance minimises what the kit's one-vs-rest minimises, to a
 tolerance of its own, and takes long: the two are compared on every tenth heading, in tables of their own, whose P@k counts
 these headings alone. omikuji is no dependency: ``pip install omikuji``.
