@@ -114,7 +114,7 @@ def test_what_is_on_record_is_recognised(on_record, toy):
     changed[0, :] = 1
     found = diagnose.recognise(changed.tocsr())
     assert found.match == "same shape"
-    assert "the 1 on" in found.text
+    assert "its one known content" in found.text
     assert diagnose.recognise(Y[:100]).match == "none"
     # Written again it stands there once.
     fingerprints.write(fingerprints.of_dataset(toy, "3"))
@@ -211,4 +211,4 @@ def test_a_split_that_is_none_of_those_on_record_has_no_printed_rows(real_data, 
     other = datasets.pick("delicious", folder=tmp_path)
     assert not other.comparable
     assert datasets.printed_name(other) == ""
-    assert "the 10 on" in other.notes[-1]
+    assert "its 10 known contents" in other.notes[-1]

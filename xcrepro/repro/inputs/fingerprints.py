@@ -168,7 +168,7 @@ def recognise(Y, dataset: Dataset | None = None, *, twins: bool = True) -> Recog
     >>> recognise(ds.test.Y, ds).text
     'the test split of bibtex@0.1-seed0, a synthetic twin of Bibtex: no printed result is about it'
     >>> recognise(ds.test.Y[::-1]).text
-    'unknown: 252 points and 157 labels are the shape of no split in the catalogue'
+    'no known split: 252 points and 157 labels are the shape of no split in the catalogue'
     """
     truth = as_truth(Y)
     mark = fingerprint(truth)
@@ -275,12 +275,14 @@ def _by_shape(truth: Truth, mark: str) -> Recognised:
             for part in ("test", "train"):
                 if shape == (row.get(f"n_{part}"), row.get("n_labels")):
                     there = [k for k in table() if k.dataset == entry.name and k.part == part]
-                    aside = f"other content than the {len(there)} on record" if there else "none of it is on record"
-                    text = f"unknown: {shape[0]:,} points and {shape[1]:,} labels are the shape of {_called(part)} of "
-                    return Recognised(
-                        entry.name, part, "same shape", False, f"{text}{entry.printed_name}, {aside}", mark
+                    several = f"it is none of its {len(there)} known contents" if there else "its content is not on record"
+                    aside = "it is not its one known content" if len(there) == 1 else several
+                    text = (
+                        f"no known split: {shape[0]:,} points and {shape[1]:,} labels are the shape of {_called(part)} "
                     )
-    text = f"unknown: {shape[0]:,} points and {shape[1]:,} labels are the shape of no split in the catalogue"
+                    text += f"of {entry.printed_name}, but {aside}"
+                    return Recognised(entry.name, part, "same shape", False, text, mark)
+    text = f"no known split: {shape[0]:,} points and {shape[1]:,} labels are the shape of no split in the catalogue"
     return Recognised("", "", "none", False, text, mark)
 
 
