@@ -162,7 +162,7 @@ def test_own_dataset_page(root, tmp_path, monkeypatch, capsys, in_process):
 
 
 def test_commands_of_the_evaluate_page(root, tmp_path, monkeypatch, capsys, in_process):
-    """Its commands, on small files of the names that it uses; its Python is run by ``tests/test_site.py``."""
+    """Its commands, on small files of the names that it uses, and its Python."""
     monkeypatch.chdir(tmp_path)
     ds = xc.twin("bibtex", scale=0.05)
     xc.data.write.write_sparse("truth.txt", ds.test.Y)
@@ -176,6 +176,10 @@ def test_commands_of_the_evaluate_page(root, tmp_path, monkeypatch, capsys, in_p
     run(commands, {})
     assert "P@1 of PLT is" in capsys.readouterr().out
     assert (tmp_path / "report").is_dir()
+    names: dict = {}
+    run([block for block in blocks(root, "evaluate.md") if block[0] == "python"], names)
+    assert {"stderr", "low", "high"} <= {*names["sure"]}
+    assert {*names["pairs"]["metric"]} == {"P", "PSP"}
 
 
 def test_page_of_the_open_dataset(root, tmp_path, monkeypatch, capsys):

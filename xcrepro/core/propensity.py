@@ -55,7 +55,11 @@ _ROWS = 100_000
 
 
 def inverse(label_counts, n_points: int, A: float = 0.55, B: float = 1.5) -> np.ndarray:
-    """Inverse propensities 1/p_l (jain16, eq. 2): ``1 + (log N - 1) (B + 1)^A (N_l + B)^-A``.
+    r"""Inverse propensities 1/p_l (jain16, eq. 2): ``1 + (log N - 1) (B + 1)^A (N_l + B)^-A``.
+
+    .. math::
+
+        \frac{1}{p_l} = 1 + (\ln N - 1) (B + 1)^A (N_l + B)^{-A}
 
     Parameters
     ----------
@@ -75,6 +79,10 @@ def inverse(label_counts, n_points: int, A: float = 0.55, B: float = 1.5) -> np.
     ------
     ArgumentError
         For counts that are negative, not finite or larger than N, and parameters out of range.
+
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
 
     Examples
     --------

@@ -54,7 +54,11 @@ def overlap(a: TopK, b: TopK, ks=(1, 3, 5)) -> np.ndarray:
 
 
 def rank_biased_overlap(a: TopK, b: TopK, p: float = 0.9) -> float:
-    """How alike two rankings are, the first places counting most; the mean over rows.
+    r"""How alike two rankings are, the first places counting most; the mean over rows.
+
+    .. math::
+
+        (1 - p) \sum_{d \ge 1} p^{d-1} \frac{|A_{1:d} \cap B_{1:d}|}{d}
 
     RBO is the overlap at depth d, averaged over all d with weights that fall by the factor p from one depth to the next.
     Beyond the places that are stored it is extrapolated (Webber, Moffat and Zobel 2010, equation 32), rows of unequal length
@@ -76,6 +80,10 @@ def rank_biased_overlap(a: TopK, b: TopK, p: float = 0.9) -> float:
     ------
     ArgumentError
         For predictions of other rows or labels, no rows, and a p outside its range.
+
+    References
+    ----------
+    * Webber, Moffat and Zobel, ACM TOIS 2010, https://doi.org/10.1145/1852102.1852106
 
     Examples
     --------

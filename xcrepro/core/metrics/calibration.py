@@ -101,7 +101,11 @@ def ece(
     debias: bool = False,
     closed: str = "left",
 ) -> float:
-    """Expected calibration error (calibration, eqs. 7 and 8): the mean over pairs of their bin's |accuracy - confidence|.
+    r"""Expected calibration error (calibration, eqs. 7 and 8): the mean over pairs of their bin's |accuracy - confidence|.
+
+    .. math::
+
+        \mathrm{ECE@}k = \sum_{b} \frac{n_b}{n}\, |\mathrm{acc}_b - \mathrm{conf}_b|
 
     With d_b = (mean score) - (mean hit) and w_b = the share of pairs of bin b, ``norm`` says: ``"l1"`` sum of w_b |d_b|;
     ``"l2"`` root of the sum of w_b d_b^2; ``"max"`` the largest |d_b| of a bin that is not empty. All in [0, 1].
@@ -132,6 +136,12 @@ def ece(
     Returns
     -------
     float
+
+    References
+    ----------
+    * Ullah, Schultheis, Zhang and Babbar, 2024, https://doi.org/10.48550/arXiv.2411.04276
+    * Naeini, Cooper and Hauskrecht, AAAI 2015, https://doi.org/10.1609/aaai.v29i1.9602
+    * Kumar, Liang and Ma, NeurIPS 2019, https://doi.org/10.48550/arXiv.1909.10155
 
     Examples
     --------
@@ -208,6 +218,10 @@ def ace(scores, hits, k: int | None = None, *, bins: int = BINS, norm: str = "l1
     -------
     float
 
+    References
+    ----------
+    * Nixon and others, 2019, https://doi.org/10.48550/arXiv.1904.01685
+
     Examples
     --------
     >>> round(ace([0.1, 0.2, 0.8, 0.9], [False, False, True, False], bins=2), 6)     # (|0.15 - 0| + |0.85 - 0.5|) / 2
@@ -220,7 +234,11 @@ def ace(scores, hits, k: int | None = None, *, bins: int = BINS, norm: str = "l1
 
 
 def brier(scores, hits, k: int | None = None) -> float:
-    """Brier score (calibration, eq. 11): the mean of (score - hit)^2. scikit-learn's brier_score_loss.
+    r"""Brier score (calibration, eq. 11): the mean of (score - hit)^2. scikit-learn's brier_score_loss.
+
+    .. math::
+
+        \frac{1}{n} \sum_{j=1}^{n} (s_j - h_j)^2
 
     Parameters
     ----------
@@ -231,6 +249,11 @@ def brier(scores, hits, k: int | None = None) -> float:
     -------
     float
         In [0, 1], lower is better.
+
+    References
+    ----------
+    * Brier, Monthly Weather Review 1950, https://doi.org/10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2
+    * Ullah, Schultheis, Zhang and Babbar, 2024, https://doi.org/10.48550/arXiv.2411.04276
 
     Examples
     --------
@@ -243,7 +266,12 @@ def brier(scores, hits, k: int | None = None) -> float:
 def brier_decomposition(
     scores, hits, k: int | None = None, *, bins: int | None = None, closed: str = "left"
 ) -> BrierParts:
-    """Murphy's (1973) parts of the Brier score: uncertainty - resolution + reliability.
+    r"""Murphy's (1973) parts of the Brier score: uncertainty - resolution + reliability.
+
+    .. math::
+
+        \mathrm{Brier} = \bar{h}(1 - \bar{h}) - \sum_b \frac{n_b}{n} (\bar{h}_b - \bar{h})^2
+        + \sum_b \frac{n_b}{n} (\bar{s}_b - \bar{h}_b)^2 + \mathrm{within}
 
     Over groups g with share w_g, mean score p_g and mean hit y_g, and the mean hit y of all:
     uncertainty = y (1 - y); resolution = sum of w_g (y_g - y)^2, higher is better; reliability = sum of w_g (p_g - y_g)^2,
@@ -264,6 +292,11 @@ def brier_decomposition(
     -------
     BrierParts
 
+    References
+    ----------
+    * Murphy, Journal of Applied Meteorology 1973, https://doi.org/10.1175/1520-0450(1973)012%3C0595:ANVPOT%3E2.0.CO;2
+    * Stephenson, Coelho and Jolliffe, Weather and Forecasting 2008, https://doi.org/10.1175/2007WAF2006116.1
+
     Examples
     --------
     >>> parts = brier_decomposition([0.8, 0.8, 0.3, 0.3], [True, True, False, True])
@@ -282,7 +315,11 @@ def brier_decomposition(
 
 
 def nll(scores, hits, k: int | None = None, *, cap: float = CAP) -> float:
-    """Negative log-likelihood (log loss): the mean of -ln of the probability that was given to what happened.
+    r"""Negative log-likelihood (log loss): the mean of -ln of the probability that was given to what happened.
+
+    .. math::
+
+        -\frac{1}{n} \sum_{j=1}^{n} \big(h_j \ln s_j + (1 - h_j) \ln (1 - s_j)\big)
 
     Parameters
     ----------
@@ -296,6 +333,10 @@ def nll(scores, hits, k: int | None = None, *, cap: float = CAP) -> float:
     Returns
     -------
     float
+
+    References
+    ----------
+    * Ullah, Schultheis, Zhang and Babbar, 2024, https://doi.org/10.48550/arXiv.2411.04276
 
     Examples
     --------
@@ -330,6 +371,10 @@ def smooth_ece(scores, hits, k: int | None = None, *, bandwidth: float | None = 
     float
         In [0, 1].
 
+    References
+    ----------
+    * Błasiok and Nakkiran, 2023, https://doi.org/10.48550/arXiv.2309.12236
+
     Examples
     --------
     >>> round(smooth_ece([0.9, 0.9, 0.9, 0.9], [True, True, False, False]), 6)
@@ -346,7 +391,11 @@ def smooth_ece(scores, hits, k: int | None = None, *, bandwidth: float | None = 
 
 
 def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed: str = "left") -> float:
-    """Marginal ECE (calibration, eq. 6): each label's own ECE over all n points, added up over the labels.
+    r"""Marginal ECE (calibration, eq. 6): each label's own ECE over all n points, added up over the labels.
+
+    .. math::
+
+        \sum_{l=1}^{L} \sum_b \frac{n_{lb}}{n}\, |\mathrm{acc}_{lb} - \mathrm{conf}_{lb}|
 
     Why it misleads here: nearly all of the n x L pairs are easy negatives with a score near 0, so the mean is near 0 for any
     model (for Renee on EURLex-4K the paper has 0.05 %, and an ECE@5 of 9.25 %), and most of the sum is about tail labels.
@@ -366,6 +415,10 @@ def marginal_ece(probabilities, Y, bins: int = BINS, reduce: str = "sum", closed
     Returns
     -------
     float
+
+    References
+    ----------
+    * Ullah, Schultheis, Zhang and Babbar, 2024, https://doi.org/10.48550/arXiv.2411.04276
 
     Examples
     --------

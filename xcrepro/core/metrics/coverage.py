@@ -26,7 +26,11 @@ _ROWS = 16_384  # rows whose label pairs are looked at together
 
 
 def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
-    """Coverage@k: the share of labels that stand rightly in at least one row's top k (coverage, eq. 13).
+    r"""Coverage@k: the share of labels that stand rightly in at least one row's top k (coverage, eq. 13).
+
+    .. math::
+
+        \mathrm{Cov@}k = \frac{1}{L} \sum_{l=1}^{L} \mathbb{1}[\mathrm{tp}_l \ge 1]
 
     Parameters
     ----------
@@ -46,6 +50,10 @@ def coverage(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
     -------
     ndarray of float64, shape (K,)
         In [0, 1].
+
+    References
+    ----------
+    * Schultheis and others, NeurIPS 2023, https://doi.org/10.48550/arXiv.2311.05081
 
     Examples
     --------
@@ -82,6 +90,11 @@ def unique_labels(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     ndarray of float64, shape (K,)
         Whole numbers. An absent place (id -1) names no label. It never falls as k grows. Ties at place k are decided as
         everywhere, for the lowest id.
+
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
+    * Adomavicius and Kwon, IEEE TKDE 2012, https://doi.org/10.1109/TKDE.2011.15
 
     Examples
     --------
@@ -124,7 +137,11 @@ def reachable(Y, ks=KS) -> np.ndarray:
 
 
 def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str = "all") -> np.ndarray:
-    """alpha-coverage@k: the share of labels whose recall is at least ``alpha`` and above 0 (coverage, eq. 28).
+    r"""alpha-coverage@k: the share of labels whose recall is at least ``alpha`` and above 0 (coverage, eq. 28).
+
+    .. math::
+
+        \frac{1}{L} \sum_{l=1}^{L} \mathbb{1}[\mathrm{tp}_l > 0,\ \mathrm{tp}_l / \mathrm{true}_l \ge \alpha]
 
     Parameters
     ----------
@@ -155,7 +172,11 @@ def alpha_coverage(Y, top: TopK | None = None, ks=KS, *, alpha: float, over: str
 def sampled_coverage(
     Y, top: TopK | None = None, ks=KS, *, sample_size: int, replace: bool = True, over: str = "all"
 ) -> np.ndarray:
-    """n'-coverage@k: the coverage to expect of ``sample_size`` = n' rows drawn from these (coverage, eq. 24 and 25).
+    r"""n'-coverage@k: the coverage to expect of ``sample_size`` = n' rows drawn from these (coverage, eq. 24 and 25).
+
+    .. math::
+
+        \frac{1}{L} \sum_{l=1}^{L} \Big(1 - (1 - \mathrm{tp}_l / n)^{n'}\Big)
 
     Computed exactly, without drawing: a label with tp hits among n rows is missed by all n' draws with probability
     (1 - tp/n)^n' with replacement, and C(n - tp, n') / C(n, n') without.
@@ -195,8 +216,12 @@ def sampled_coverage(
 
 
 def label_entropy(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
-    """The entropy of correct predictions at k, in nats (coverage, eq. 15 and 16): -sum of rho log rho, rho a label's share
+    r"""The entropy of correct predictions at k, in nats (coverage, eq. 15 and 16): -sum of rho log rho, rho a label's share
     of all hits.
+
+    .. math::
+
+        -\sum_{l=1}^{L} \rho_l \ln \rho_l, \qquad \rho_l = \mathrm{tp}_l / \sum_m \mathrm{tp}_m
 
     Parameters
     ----------

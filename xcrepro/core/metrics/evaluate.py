@@ -105,8 +105,6 @@ def evaluate(
         would make, and ``stderr runs`` the part of other trainings. Then ``stderr`` is the root of the sum of their squares,
         and ``low`` and ``high`` use it with Student's law (Satterthwaite's degrees of freedom). A model with one run says
         nothing of its trainings: its ``stderr runs`` is NaN and its interval is about the test points only.
-        The law is close for four runs and more. If trainings make most of the error, intervals of 95 % hold the truth in
-        about 92 % of cases with three runs and in 88 % with two.
 
         The error and the ends are NaN if a replicate has no value, for example a calibration metric where a quarter of the
         rows has no prediction. If all replicates have the same value, as when no label is ever hit, the error is 0, which
@@ -128,21 +126,9 @@ def evaluate(
 
     Notes
     -----
-    The rows are taken for independent draws, and an interval is to hold the value that is to
-    be expected on a fresh test set of as many rows. Two methods:
-
-    - ``"bootstrap"``, for sums over rows and ratios of sums: rows are drawn anew with replacement, ``n_resamples`` times; the
-      ends are the (1 - confidence_level)/2 quantiles of the samples' values, linear between samples.
-    - ``"halves"``, for metrics of labels and of (score, hit) pairs. The rows are cut at random into four parts, ``n_resamples
-      // 10`` times and at least 20. Disjoint parts are independent test sets: half the mean squared difference of two halves is
-      an unbiased estimate of the variance on n/2 rows, V2, the variance of the four quarters one of that on n/4 rows, V4. A
-      power law through both gives the variance on n rows, V2 (V2 / V4), that is V2 / 2 for a mean; more where variance falls
-      more slowly, as that of coverage does. The ends are the value minus and plus the normal quantile times its root. It may
-      reach beyond a metric's range.
-
-    Drawing with replacement is wrong for the second kind: a sample has but 63 % of the rows, each label is hit by fewer, each
-    bin is rougher; the values of all samples lie on one side and the interval may leave out the value itself.
-    ``python -m benchmarks intervals`` says how often each method holds the truth.
+    Rows are taken for independent draws. Sums over rows and ratios of sums are bootstrapped; metrics of labels and of (score,
+    hit) pairs are measured on disjoint parts of the rows, because a sample with repeated rows hits fewer labels and fills
+    bins more roughly. ``docs/which_test.md`` says how, and how often the intervals hold.
 
     Examples
     --------

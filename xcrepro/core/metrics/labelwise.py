@@ -249,7 +249,11 @@ def _counted(Y, top, ks) -> LabelCounts:
 
 
 def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
-    """Macro-precision@k: the mean over labels of tp / predicted (coverage, eq. 11).
+    r"""Macro-precision@k: the mean over labels of tp / predicted (coverage, eq. 11).
+
+    .. math::
+
+        \frac{1}{L} \sum_{l=1}^{L} \frac{\mathrm{tp}_l}{\mathrm{predicted}_l}
 
     Parameters
     ----------
@@ -260,6 +264,10 @@ def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> 
     -------
     ndarray of float64, shape (K,)
         In [0, 1].
+
+    References
+    ----------
+    * Schultheis and others, NeurIPS 2023, https://doi.org/10.48550/arXiv.2311.05081
 
     Examples
     --------
@@ -276,7 +284,11 @@ def macro_precision(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> 
 
 
 def macro_recall(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
-    """Macro-recall@k: the mean over labels of tp / true (coverage, eq. 11).
+    r"""Macro-recall@k: the mean over labels of tp / true (coverage, eq. 11).
+
+    .. math::
+
+        \frac{1}{L} \sum_{l=1}^{L} \frac{\mathrm{tp}_l}{\mathrm{true}_l}
 
     Parameters
     ----------
@@ -287,6 +299,10 @@ def macro_recall(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.
     -------
     ndarray of float64, shape (K,)
         In [0, 1].
+
+    References
+    ----------
+    * Schultheis and others, NeurIPS 2023, https://doi.org/10.48550/arXiv.2311.05081
 
     Examples
     --------
@@ -301,7 +317,11 @@ def macro_recall(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.
 
 
 def macro_f1(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndarray:
-    """Macro-F1@k: the mean over labels of 2 tp / (true + predicted) (reeval, section 2.3; coverage, eq. 11).
+    r"""Macro-F1@k: the mean over labels of 2 tp / (true + predicted) (reeval, section 2.3; coverage, eq. 11).
+
+    .. math::
+
+        \frac{1}{L} \sum_{l=1}^{L} \frac{2\, \mathrm{tp}_l}{\mathrm{true}_l + \mathrm{predicted}_l}
 
     The mean of the labels' F1, not the F1 of macro-precision and macro-recall, which is larger.
 
@@ -314,6 +334,11 @@ def macro_f1(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
     -------
     ndarray of float64, shape (K,)
         In [0, 1].
+
+    References
+    ----------
+    * Re-evaluating Extreme Multi-label Text Classification Methods in Tail Label Prediction, anonymous submission
+    * Schultheis and others, NeurIPS 2023, https://doi.org/10.48550/arXiv.2311.05081
 
     Examples
     --------
@@ -328,7 +353,11 @@ def macro_f1(Y, top: TopK | None = None, ks=KS, *, over: str = "all") -> np.ndar
 
 
 def macro_f_beta(Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, over: str = "all") -> np.ndarray:
-    """Macro-F_beta@k: the mean over labels of (1 + b^2) tp / (b^2 true + predicted) (coverage, eq. 11).
+    r"""Macro-F_beta@k: the mean over labels of (1 + b^2) tp / (b^2 true + predicted) (coverage, eq. 11).
+
+    .. math::
+
+        \frac{1}{L} \sum_{l=1}^{L} \frac{(1 + \beta^2)\, \mathrm{tp}_l}{\beta^2\, \mathrm{true}_l + \mathrm{predicted}_l}
 
     Parameters
     ----------
@@ -341,6 +370,10 @@ def macro_f_beta(Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, over: 
     -------
     ndarray of float64, shape (K,)
         In [0, 1].
+
+    References
+    ----------
+    * Schultheis and others, NeurIPS 2023, https://doi.org/10.48550/arXiv.2311.05081
 
     Examples
     --------
@@ -355,7 +388,11 @@ def macro_f_beta(Y, top: TopK | None = None, ks=KS, *, beta: float = 1.0, over: 
 
 
 def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=EDGES, over: str = "all") -> pd.DataFrame:
-    """Macro-F1@k of the labels of each bin of train frequency (reeval, eq. 2): where in the tail a method is right.
+    r"""Macro-F1@k of the labels of each bin of train frequency (reeval, eq. 2): where in the tail a method is right.
+
+    .. math::
+
+        \mathrm{F1}(B) = \frac{1}{|B|} \sum_{l \in B} \frac{2\, \mathrm{tp}_l}{\mathrm{true}_l + \mathrm{predicted}_l}
 
     Parameters
     ----------
@@ -375,6 +412,10 @@ def binned_macro_f1(Y, top: TopK | None = None, ks=KS, *, label_counts, edges=ED
     DataFrame
         Columns bin (text: 0, 1-9, 10-99, 100-999, 1000+), labels (how many were averaged), k, value; NaN where the bin
         has no label.
+
+    References
+    ----------
+    * Re-evaluating Extreme Multi-label Text Classification Methods in Tail Label Prediction, anonymous submission
 
     Examples
     --------

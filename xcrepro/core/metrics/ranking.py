@@ -62,7 +62,11 @@ def values(
 
 
 def precision(Y, top: TopK | None = None, ks=KS, *, denominator: str = "k") -> np.ndarray:
-    """P@k: the mean over rows of (1/k) sum of y_r (xcrepo page; coverage, eq. 1).
+    r"""P@k: the mean over rows of (1/k) sum of y_r (xcrepo page; coverage, eq. 1).
+
+    .. math::
+
+        \mathrm{P@}k = \frac{1}{n} \sum_{i=1}^{n} \frac{1}{k} \sum_{r=1}^{k} y_{ir}
 
     k divides also where a row has fewer than k predictions or fewer than k labels, so even a perfect ranking stays
     below 1 on rows with |y| < k.
@@ -79,6 +83,10 @@ def precision(Y, top: TopK | None = None, ks=KS, *, denominator: str = "k") -> n
     -------
     ndarray of float64, shape (K,)
         In [0, 1].
+
+    References
+    ----------
+    * Bhatia and others, The extreme classification repository, 2016, http://manikvarma.org/downloads/XC/XMLRepository.html
 
     Examples
     --------
@@ -135,7 +143,11 @@ def precision_ceiling(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
 
 
 def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
-    """R@k: the mean over rows of (1/|y|) sum of y_r (coverage, eq. 1).
+    r"""R@k: the mean over rows of (1/|y|) sum of y_r (coverage, eq. 1).
+
+    .. math::
+
+        \mathrm{R@}k = \frac{1}{n} \sum_{i=1}^{n} \frac{1}{|y_i|} \sum_{r=1}^{k} y_{ir}
 
     Parameters
     ----------
@@ -150,6 +162,10 @@ def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_rele
     Returns
     -------
     ndarray of float64, shape (K,)
+
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
 
     Examples
     --------
@@ -166,7 +182,12 @@ def recall(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_rele
 
 
 def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels", gains: str | None = None) -> np.ndarray:
-    """nDCG@k: the mean over rows of the discounted gain, sum of y_r / log2(r+1), over its ideal.
+    r"""nDCG@k: the mean over rows of the discounted gain, sum of y_r / log2(r+1), over its ideal.
+
+    .. math::
+
+        \mathrm{nDCG@}k = \frac{1}{n} \sum_{i=1}^{n}
+        \frac{\sum_{r=1}^{k} y_{ir} / \log_2(r+1)}{\sum_{r=1}^{\min(k, |y_i|)} 1 / \log_2(r+1)}
 
     Parameters
     ----------
@@ -185,6 +206,11 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels", gains: str
     -------
     ndarray of float64, shape (K,)
         In [0, 1].
+
+    References
+    ----------
+    * Järvelin and Kekäläinen, ACM TOIS 2002, https://doi.org/10.1145/582415.582418
+    * Bhatia and others, The extreme classification repository, 2016, http://manikvarma.org/downloads/XC/XMLRepository.html
 
     Examples
     --------
@@ -207,7 +233,11 @@ def ndcg(Y, top: TopK | None = None, ks=KS, *, ideal: str = "labels", gains: str
 
 
 def psp(Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: bool = True) -> np.ndarray:
-    """PSP@k, propensity-scored precision.
+    r"""PSP@k, propensity-scored precision.
+
+    .. math::
+
+        \mathrm{PSP@}k = \frac{\sum_i \sum_{r=1}^{k} w_{ir} y_{ir}}{\sum_i \max_{z} \sum_{r=1}^{k} w_{iz_r} y_{iz_r}}
 
     Parameters
     ----------
@@ -223,6 +253,10 @@ def psp(Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: boo
     -------
     ndarray of float64, shape (K,)
         A ratio of sums: rows with rare labels weigh more. If no label of Y is relevant the ratio is 0.
+
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
 
     Examples
     --------
@@ -243,7 +277,12 @@ def psp(Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: boo
 def psndcg(
     Y, top: TopK | None = None, ks=KS, *, inverse_propensity, normalize: bool = True, ideal: str = "labels"
 ) -> np.ndarray:
-    """PSnDCG@k, propensity-scored nDCG.
+    r"""PSnDCG@k, propensity-scored nDCG.
+
+    .. math::
+
+        \mathrm{PSnDCG@}k = \frac{\sum_i G_i}{\sum_i G^*_i}, \qquad
+        G_i = \frac{\sum_{r=1}^{k} w_{ir} y_{ir} / \log_2(r+1)}{\sum_{r=1}^{\min(k, |y_i|)} 1 / \log_2(r+1)}
 
     Parameters
     ----------
@@ -260,6 +299,10 @@ def psndcg(
     Returns
     -------
     ndarray of float64, shape (K,)
+
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
 
     Examples
     --------
@@ -282,7 +325,12 @@ def psndcg(
 
 
 def average_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
-    """AP@k, average precision: the mean over rows of (sum over hits at places r up to k of P@r) / min(k, |y|).
+    r"""AP@k, average precision: the mean over rows of (sum over hits at places r up to k of P@r) / min(k, |y|).
+
+    .. math::
+
+        \mathrm{AP@}k = \frac{1}{n} \sum_{i=1}^{n} \frac{1}{\min(k, |y_i|)}
+        \sum_{r=1}^{k} y_{ir} \frac{1}{r} \sum_{s=1}^{r} y_{is}
 
     With k at least L this is the area under a row's precision-recall steps; its mean over rows is the field's MAP.
     scikit-learn's ``label_ranking_average_precision_score`` is the same there where scores do not tie.
@@ -297,6 +345,10 @@ def average_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     ndarray of float64, shape (K,)
         In [0, 1].
 
+    References
+    ----------
+    * Manning, Raghavan and Schütze, Introduction to Information Retrieval, 2008, section 8.4, https://doi.org/10.1017/CBO9780511809071
+
     Examples
     --------
     >>> import numpy as np
@@ -310,7 +362,11 @@ def average_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
 
 
 def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last", average: str = "rows") -> np.ndarray:
-    """LRAP@k, label ranking average precision: the mean over rows of (1/|y|) sum over relevant labels of P at their rank.
+    r"""LRAP@k, label ranking average precision: the mean over rows of (1/|y|) sum over relevant labels of P at their rank.
+
+    .. math::
+
+        \mathrm{LRAP} = \frac{1}{n} \sum_{i=1}^{n} \frac{1}{|y_i|} \sum_{l \in y_i} \frac{|\{m \in y_i : r_m \le r_l\}|}{r_l}
 
     A list of k labels says nothing of the rank of a relevant label that it does not hold. Whatever the ranks are, LRAP lies
     between the two values of ``beyond``, and they are equal if each list holds all relevant labels.
@@ -333,6 +389,10 @@ def lrap(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last", average: st
     ndarray of float64, shape (K,)
         In [0, 1]. A row without labels has 0, as everywhere in the kit; scikit-learn gives it 1. Ties among listed labels
         were settled when ``top`` was made; scikit-learn gives each its last rank.
+
+    References
+    ----------
+    * Schapire and Singer, Machine Learning 2000, https://doi.org/10.1023/A:1007649029923
 
     Examples
     --------
@@ -373,6 +433,11 @@ def coverage_error(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -
     ndarray of float64, shape (K,)
         A count of labels, lower is better, at best the mean of |y|. A row without labels has 0.
 
+    References
+    ----------
+    * Schapire and Singer, Machine Learning 2000, https://doi.org/10.1023/A:1007649029923
+    * Tsoumakas, Katakis and Vlahavas, Mining multi-label data, 2010, https://doi.org/10.1007/978-0-387-09823-4_34
+
     Examples
     --------
     >>> import numpy as np
@@ -389,7 +454,11 @@ def coverage_error(Y, top: TopK | None = None, ks=KS, *, beyond: str = "last") -
 def mrr(
     Y, top: TopK | None = None, ks=KS, *, over: str = "first", inverse_propensity=None, n_relevant=None
 ) -> np.ndarray:
-    """MRR@k, mean reciprocal rank.
+    r"""MRR@k, mean reciprocal rank.
+
+    .. math::
+
+        \mathrm{MRR@}k = \frac{1}{n} \sum_{i=1}^{n} \max_{r \le k} \frac{y_{ir}}{r}
 
     Parameters
     ----------
@@ -404,6 +473,11 @@ def mrr(
     Returns
     -------
     ndarray of float64, shape (K,)
+
+    References
+    ----------
+    * Voorhees, The TREC-8 question answering track report, 1999
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
 
     Examples
     --------
@@ -424,7 +498,11 @@ def mrr(
 
 
 def adg(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevant=None) -> np.ndarray:
-    """ADG@k, average discounted gain: the mean over rows of (1/|y|) sum of y_r / log2(r+1) (jain16, table 1 (b)).
+    r"""ADG@k, average discounted gain: the mean over rows of (1/|y|) sum of y_r / log2(r+1) (jain16, table 1 (b)).
+
+    .. math::
+
+        \mathrm{ADG@}k = \frac{1}{n} \sum_{i=1}^{n} \frac{1}{|y_i|} \sum_{r=1}^{k} \frac{y_{ir}}{\log_2(r+1)}
 
     The paper does not state the logarithm's base; it is 2 here, so that a hit at place 1 counts 1.
 
@@ -438,6 +516,10 @@ def adg(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None, n_relevan
     Returns
     -------
     ndarray of float64, shape (K,)
+
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
 
     Examples
     --------
@@ -461,7 +543,11 @@ def f_beta(
     inverse_propensity=None,
     n_relevant=None,
 ) -> np.ndarray:
-    """F_beta@k over rows: the mean of each row's F-score of the set of its top k labels (jain16, table 1 (b)).
+    r"""F_beta@k over rows: the mean of each row's F-score of the set of its top k labels (jain16, table 1 (b)).
+
+    .. math::
+
+        F_\beta\mathrm{@}k = \frac{1}{n} \sum_{i=1}^{n} \frac{(1 + \beta^2) \sum_{r=1}^{k} y_{ir}}{\beta^2 |y_i| + m_i}
 
     For micro- and macro-averages see :func:`micro_f1` and :func:`xcrepro.core.metrics.labelwise.macro_f1`.
 
@@ -482,6 +568,10 @@ def f_beta(
     -------
     ndarray of float64, shape (K,)
 
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
+
     Examples
     --------
     >>> import numpy as np
@@ -498,7 +588,11 @@ def f_beta(
 
 
 def hamming_loss(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None) -> np.ndarray:
-    """Hamming loss of the set of top k labels: the mean over rows of how many of the L labels are decided wrongly.
+    r"""Hamming loss of the set of top k labels: the mean over rows of how many of the L labels are decided wrongly.
+
+    .. math::
+
+        \mathrm{H@}k = \frac{1}{n} \sum_{i=1}^{n} \sum_{l=1}^{L} (y_{il} - \hat{y}_{il})^2
 
     Sum over labels of (y_l - yhat_l)^2, that is |y| + m - 2 hits, m the number of labels predicted.
 
@@ -513,6 +607,10 @@ def hamming_loss(Y, top: TopK | None = None, ks=KS, *, inverse_propensity=None) 
     -------
     ndarray of float64, shape (K,)
         A count of labels, lower is better: scikit-learn's ``hamming_loss`` is this divided by L.
+
+    References
+    ----------
+    * Jain, Prabhu and Varma, KDD 2016, https://doi.org/10.1145/2939672.2939756
 
     Examples
     --------
@@ -576,7 +674,11 @@ def hit_rate(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
 
 
 def r_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
-    """R-precision@k: the mean over rows of the hits over min(k, |y|), so that a perfect ranking has 1.
+    r"""R-precision@k: the mean over rows of the hits over min(k, |y|), so that a perfect ranking has 1.
+
+    .. math::
+
+        \mathrm{RP@}k = \frac{1}{n} \sum_{i=1}^{n} \frac{1}{\min(k, |y_i|)} \sum_{r=1}^{k} y_{ir}
 
     It is the main number of EURLEX57K (Chalkidis et al. 2019), of its multilingual successor and of skill extraction, and
     ``RP@K`` in LibMultiLabel. Plain R-precision, with k = |y| in each row, is another number.
@@ -590,6 +692,10 @@ def r_precision(Y, top: TopK | None = None, ks=KS) -> np.ndarray:
     -------
     ndarray of float64, shape (K,)
         In [0, 1]; 0 for a row without labels.
+
+    References
+    ----------
+    * Chalkidis, Fergadiotis, Malakasiotis and Androutsopoulos, ACL 2019, https://doi.org/10.18653/v1/P19-1636
 
     Examples
     --------

@@ -29,7 +29,7 @@ from xcrepro.core.metrics import (
 from xcrepro.core.metrics.agreement import changed_labels, overlap, rank_biased_overlap
 from xcrepro.core.metrics.gaps import label_gaps
 from xcrepro.core.metrics.labelwise import frequency_bins
-from xcrepro.core.metrics.registry import BINNED, METRICS, Metric, family, metric_named, of_bin
+from xcrepro.core.metrics.registry import METRICS, Metric, family, metric_named, of_bin
 from xcrepro.core.metrics.registry import wanted as metrics_at
 from xcrepro.core.metrics.replicates import Options, Replicates, System, has_predictions
 from xcrepro.core.predictions import TopK
