@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.rehearsal import standins
 from tests.rehearsal.standins import Content, Shape
-from xcrepro.core.data import load, registry
+from xcrepro.core.data import against_print, registry
 from xcrepro.core.errors import DataError
 
 WHOLE = ("eurlex-4k", "bibtex")
@@ -56,10 +56,10 @@ def take(file: Path) -> None:
             raise DataError(where, str(found), str(shape))
         return ()
 
-    load.check_published = check
+    against_print.check_published = check
 
 
-PRINTED = load.check_published
+PRINTED = against_print.check_published
 """What ``load`` does outside of a rehearsal."""
 
 

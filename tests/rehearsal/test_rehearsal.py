@@ -10,7 +10,7 @@ import pytest
 
 from tests.rehearsal import __main__ as rehearsal
 from tests.rehearsal import catalogue, doors, standins
-from xcrepro.core.data import load
+from xcrepro.core.data import against_print, load
 
 SOME = 1
 """Runs at each commit."""
@@ -19,7 +19,7 @@ SOME = 1
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """The folder of a rehearsal: this process takes its stand-ins until the test ends."""
-    monkeypatch.setattr(load, "check_published", catalogue.PRINTED)
+    monkeypatch.setattr(against_print, "check_published", catalogue.PRINTED)
     catalogue.take(catalogue.write(tmp_path / "sizes.json", catalogue.shapes()))
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
     monkeypatch.setattr("xcrepro.repro.inputs.download.RETRIES", 1)

@@ -16,8 +16,10 @@ import xcrepro as xc
 from tests.refused import damaged, refused
 from tests.rehearsal import standins
 from xcrepro.core.data import registry
+from xcrepro.core.data.against_print import compare, nearest
 from xcrepro.core.data.dataset import Split
-from xcrepro.core.data.load import _nearest, compare, load
+from xcrepro.core.data.load import load
+from xcrepro.core.data.locate import at_hand
 from xcrepro.core.data.read import read_xc
 from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
@@ -241,6 +243,7 @@ def test_both_formats_in_a_folder_are_named_with_what_each_may_be(tmp_path):
 def test_a_wrong_archive_or_version_is_named(tmp_path, monkeypatch, shape, words):
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path))
     standins.put("eurlex-4k", tmp_path, shape)
+    assert at_hand("eurlex-4k")  # saved by hand, not unpacked yet
     with pytest.raises(DataError) as caught:
         fetch("eurlex-4k", progress=False)
     assert words in str(caught.value)
@@ -256,7 +259,7 @@ def test_the_nearest_is_the_printed_row_with_the_most_equal_counts():
     counts = [found for found in counts if len(found) > 1]
     assert len(counts) > 20
     for found in counts:
-        assert f"({len(found)} of {len(found)} counts are equal)" in _nearest(found), found
+        assert f"({len(found)} of {len(found)} counts are equal)" in nearest(found), found
 
 
 def test_no_folder(tmp_path):

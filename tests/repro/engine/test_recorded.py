@@ -17,7 +17,7 @@ from maintenance import check
 from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.core.data import registry
-from xcrepro.core.data.load import count_splits
+from xcrepro.core.data.locate import count_splits
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro.drawing import tables
 from xcrepro.repro.engine import items, manifest, notebooks, recorded, recording, stamps
@@ -239,7 +239,7 @@ def toy(project, tmp_path, monkeypatch):
     (home / "number.txt").write_text("0.5")
     (home / "splits.txt").write_text("2")
     monkeypatch.setattr(
-        "xcrepro.core.data.load.count_splits", lambda name, path: int(Path(path, "splits.txt").read_text())
+        "xcrepro.core.data.locate.count_splits", lambda name, path: int(Path(path, "splits.txt").read_text())
     )
     return project, home
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 import xcrepro as xc
 from tests.refused import damaged, refused
 from tests.rehearsal import standins
-from xcrepro.core.data import load
+from xcrepro.core.data import load, locate
 from xcrepro.core.data.dataset import Dataset, Split
 from xcrepro.core.errors import DataError, DataMissing
 from xcrepro.repro.inputs import baselines, calibrated, parameters
@@ -86,11 +86,11 @@ def test_a_real_filter_file(tmp_path):
     ds = toy().ds
     with pytest.raises(DataMissing, match=r"filter_labels_test\.txt"):
         item.read_pairs(ds, str(tmp_path))
-    (tmp_path / load.FILTER).write_text("0 4\n2 2\n")
+    (tmp_path / locate.FILTER).write_text("0 4\n2 2\n")
     pairs = item.read_pairs(ds, str(tmp_path))
     assert list(pairs.filters()) == ["none", "all"]
     assert pairs.kept is None
-    (tmp_path / load.FILTER).write_text("9 0\n")
+    (tmp_path / locate.FILTER).write_text("9 0\n")
     with pytest.raises(DataError):
         item.read_pairs(ds, str(tmp_path))
 
@@ -113,7 +113,7 @@ def test_pairs_of_the_filter_are_taken_out_and_both_are_there(filtered):
     """Row by row by hand, from more places than are asked for."""
     ds = xc.load("mine", filtered)
     rows, labels = ds.excluded
-    pairs = [tuple(map(int, line.split())) for line in (filtered / load.FILTER).read_text().splitlines()]
+    pairs = [tuple(map(int, line.split())) for line in (filtered / locate.FILTER).read_text().splitlines()]
     assert [*zip(rows.tolist(), labels.tolist(), strict=True)] == pairs
     assert pairs
     names = ["Popularity", "PLT", "PLT + labels"]
@@ -207,13 +207,13 @@ def test_margins_stay_margins_without_the_filter():
 
 @pytest.mark.parametrize(("text", "line"), [("0 1\n0 x\n", 2), ("0 1\n40 1\n", 2), ("0 12\n", 1), ("0\n", 1)])
 def test_a_damaged_filter_is_no_filter_but_an_error(filtered, text, line):
-    (filtered / load.FILTER).write_text(text)
-    with damaged(filtered / load.FILTER, line):
+    (filtered / locate.FILTER).write_text(text)
+    with damaged(filtered / locate.FILTER, line):
         xc.load("mine", filtered)
 
 
 def test_an_empty_filter_is_none(filtered):
-    (filtered / load.FILTER).write_text("")
+    (filtered / locate.FILTER).write_text("")
     assert xc.load("mine", filtered).excluded is None
-    (filtered / load.FILTER).unlink()
+    (filtered / locate.FILTER).unlink()
     assert xc.load("mine", filtered).excluded is None

@@ -16,7 +16,7 @@ import xcrepro as xc
 from tests.refused import damaged
 from tests.repro.conftest import project as own_project
 from xcrepro.__main__ import main
-from xcrepro.core.data import load, registry
+from xcrepro.core.data import load, locate, registry
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro.engine import manifest, processes, recorded
 from xcrepro.repro.inputs import baselines, download
@@ -320,9 +320,9 @@ def demo(project, tmp_path, monkeypatch):
             raise DataMissing(f"{name} is not to be had")
 
     monkeypatch.setattr(download, "fetch", fetch)
-    monkeypatch.setattr(load, "at_hand", lambda name: here["there"])
-    monkeypatch.setattr(load, "home_of", lambda name, path=None: home)
-    monkeypatch.setattr(load, "count_splits", lambda name, path: 1)
+    monkeypatch.setattr(locate, "at_hand", lambda name: here["there"])
+    monkeypatch.setattr(locate, "home_of", lambda name, path=None: home)
+    monkeypatch.setattr(locate, "count_splits", lambda name, path: 1)
     return project, home, add, here
 
 

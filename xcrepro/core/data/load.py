@@ -6,62 +6,33 @@ that can differ from what was published.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
-from xcrepro.core import extras, paths, plugins
+from xcrepro.core import paths, plugins
 from xcrepro.core.arguments import real_number, whole_number
-from xcrepro.core.data import registry
+from xcrepro.core.data import against_print, registry
+from xcrepro.core.data.against_print import source_of
 from xcrepro.core.data.dataset import Dataset, Split
-from xcrepro.core.data.registry import FILE_SETS, Entry
-from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
+from xcrepro.core.data.locate import ENDING, FILTER, cache_folder, locate
+from xcrepro.core.data.registry import Entry
+from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 
 if TYPE_CHECKING:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-PAGE = "http://manikvarma.org/downloads/XC/XMLRepository.html"
-LAYOUTS = (
-    "train.txt and test.txt, or <anything>_train.txt and <anything>_test.txt",
-    "trn_X_Xf.txt, trn_X_Y.txt, tst_X_Xf.txt and tst_X_Y.txt",
-    "<anything>_data.txt with <anything>_trSplit.txt and <anything>_tstSplit.txt",
-)
 WORD_FILE = "words.txt"
 """What the features are called, where a dataset says it."""
 LABEL_FILES = ("label_names.txt", "labels.txt", "Y.txt", "lbl.json.gz", "lbl.json", "output-items.txt")
 """Files of label names that are found without a dataset.toml (:mod:`xcrepro.core.data.names` has their forms)."""
-_ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
-FILTER = "filter_labels_test.txt"
-"""Of the LF datasets: pairs of a test point and a label that may not be predicted."""
-_LABEL_FEATURES = rf"lbl_X_Xf{_ENDING}"
-# Key of [files] -> the names it may have. Filter files end in _train.txt too, and are no data.
-_NAMES = {
-    "train": rf"(?!filter_labels)(?:.*_)?train{_ENDING}",
-    "test": rf"(?!filter_labels)(?:.*_)?test{_ENDING}",
-    "train_X": rf"trn_X_Xf{_ENDING}",
-    "train_Y": rf"trn_X_Y{_ENDING}",
-    "test_X": rf"tst_X_Xf{_ENDING}",
-    "test_Y": rf"tst_X_Y{_ENDING}",
-    "data": rf".+_data{_ENDING}",
-    "train_rows": r".+_trSplit\.txt",
-    "test_rows": r".+_tstSplit\.txt",
-}
-
-
-class Comparison(NamedTuple):
-    """One published number beside what the data have, and whether it rounds to the printed digits."""
-
-    quantity: str
-    published: float
-    found: float
-    agrees: bool
+_LABEL_FEATURES = rf"lbl_X_Xf{ENDING}"
 
 
 def load(
@@ -156,8 +127,9 @@ def load(
     """
     if (original := registry.synthetic(name)) is not None:
         return _synthetic(original, {"path": path, "points": points, "split": split or None, "fields": fields}, A, B)
-    entry, notes = _entry_of(name, path)
-    source = _source_of(entry, check)
+    place = locate(name, path)
+    entry, notes = place.entry, place.notes
+    source = source_of(entry, check)
     if source not in (None, entry.source):
         entry = entry.version(source)
     is_open = path is None and "committed" in entry.archive
@@ -177,14 +149,14 @@ def load(
             rule = "must be None but for the datasets that come with the package"
             raise ArgumentError(argument, rule, given, f"these are {', '.join(registry.committed_names())}")
     number = int(split)  # only splits of what comes with the package have names
-    folder = Path(path).expanduser() if path is not None else available_folder(entry)
-    if folder is None:
-        folder = cache_folder(entry)
+    folder = place.folder or cache_folder(entry)
+    if place.folder is None:
         download = plugins.find("xcrepro.core.data", "download")
         train, test, differences = download.into_cache(entry, number, source, progress=progress)
+        place = dataclasses.replace(place, folder=folder)
     else:
-        train, test = read_folder(folder, find_named(entry, folder, archived=path is None), number)
-        differences = check_published(entry, source, folder, train, test)
+        train, test = read_folder(folder, place.files, number)
+        differences = against_print.check_published(entry, source, folder, train, test)
     if check is False and entry.published[entry.source].keys() > {"printed_name"}:
         notes += (_UNCHECKED,)
     return Dataset(
@@ -199,8 +171,8 @@ def load(
         notes=notes + differences,
         label_names=_label_names(entry, folder, train.Y.shape[1]),
         validation=_validation(entry, folder, train),
-        label_features=_label_features(entry, folder, train),
-        excluded=read_excluded(entry, folder, test),
+        label_features=_label_features(place.home, train),
+        excluded=read_excluded(place.home, test),
         words=_words(folder, train),
     )
 
@@ -218,7 +190,7 @@ def _held_to_entry(ds: Dataset, source: str | None, split: int | str, fields: Se
     own |= {*registry.AVERAGES} if isinstance(split, str) else set()
     row = {number: value for number, value in entry.published[source].items() if number not in own}
     asked = dataclasses.replace(entry, published={source: row})
-    notes = check_published(asked, source, home, ds.train, ds.test, ds.validation)
+    notes = against_print.check_published(asked, source, home, ds.train, ds.test, ds.validation)
     return dataclasses.replace(ds, comparable=not notes, notes=ds.notes + notes)
 
 
@@ -234,158 +206,6 @@ def _synthetic(name: str, given: dict, A: float | None, B: float | None) -> Data
             )
     ds = plugins.find("xcrepro.core.data", "twin").twin(name)
     return dataclasses.replace(ds, A=ds.A if A is None else A, B=ds.B if B is None else B)
-
-
-def at_hand(name: str) -> bool:
-    """Whether the real data of a dataset of the catalogue are on this machine, so that :func:`load` downloads nothing."""
-    entry = registry.get(name)
-    return available_folder(entry) is not None or own_archive(entry).is_file()
-
-
-def require(name: str) -> None:
-    """DataMissing, with the ways to get them, where a dataset's real data are not on this machine."""
-    entry = registry.get(name)
-    if not at_hand(name):
-        raise DataMissing(what_to_do(entry, "is not on this machine"))
-
-
-def home_of(name: str, path: str | os.PathLike | None = None) -> Path | None:
-    """The folder in which :func:`load` finds a dataset's files; None where there is none, and of what comes with the kit."""
-    entry, _ = _entry_of(name, path)
-    if path is None and "committed" in entry.archive:
-        return None
-    folder = Path(path).expanduser() if path is not None else available_folder(entry)
-    return folder and next(iter(find_named(entry, folder, archived=path is None).values())).parent
-
-
-def count_splits(name: str, path: str | os.PathLike | None) -> int:
-    """How many splits the data in a folder have: columns of the split files, 1 in other layouts."""
-    from xcrepro.core.data import splits
-
-    if path is None:
-        entry = registry.get(name)
-        return entry.splits if entry.splits and "committed" in entry.archive else 1
-    folder = Path(path).expanduser()
-    files = find_named(_entry_of(name, folder)[0], folder, archived=False)
-    return splits.count_columns(files["train_rows"]) if "train_rows" in files else 1
-
-
-def statistics(train: Split, test: Split, validation: Split | None = None) -> dict[str, float | None]:
-    """What the documents print about a dataset, computed from its two splits: counts as int, averages as float.
-
-    ``avg_points_per_label_train`` and ``_all`` divide by L, labels without a point included;
-    ``avg_labels_per_point_train``, ``_test`` and ``_all`` count points without a label, too. ``_all`` has the points for
-    ``validation`` where they are given. ``n_features`` is None without features.
-    """
-    n_train, n_labels = train.Y.shape
-    every = [part.Y for part in (train, test, validation) if part is not None]
-    n_all, pairs_all = sum(Y.shape[0] for Y in every), sum(Y.nnz for Y in every)
-    pairs_train = train.Y.nnz
-    return {
-        "n_features": None if train.X is None else train.X.shape[1],
-        "n_labels": n_labels,
-        "n_train": n_train,
-        "n_test": test.Y.shape[0],
-        "avg_points_per_label_train": pairs_train / max(n_labels, 1),
-        "avg_points_per_label_all": pairs_all / max(n_labels, 1),
-        "avg_labels_per_point_train": pairs_train / max(n_train, 1),
-        "avg_labels_per_point_test": test.Y.nnz / max(test.Y.shape[0], 1),
-        "avg_labels_per_point_all": pairs_all / max(n_all, 1),
-    }
-
-
-def compare(
-    train: Split, test: Split, dataset: str | Entry, source: str | None = None, validation: Split | None = None
-) -> list[Comparison]:
-    """Every number that a document prints about a dataset, beside these splits'.
-
-    Counts agree when equal. An average agrees when it lies in the range that rounds to the printed digits, taken over
-    the points of the row's ``points_per_label_basis``. If that is ``"neither"`` or not known, any of train, all and
-    (labels per point) test will do, and for ``"neither"`` what rounds to a neighbour of the last digit as well, because
-    an average may have been cut off. What is not printed, or needs features where there are none, is left out. All points
-    are those of :func:`statistics`, with those for ``validation`` where they are given.
-    """
-    entry = registry.get(dataset) if isinstance(dataset, str) else dataset
-    row, found = entry.published[entry.resolve_source(source)], statistics(train, test, validation)
-    compared = [
-        Comparison(number, row[number], value, row[number] == value)
-        for number in ("n_train", "n_test", "n_features", "n_labels")
-        if number in row and (value := found[number]) is not None
-    ]
-    basis = row.get("points_per_label_basis")
-    for number in registry.AVERAGES:
-        if number in row:
-            low, high = entry.interval(number, source) or (row[number], row[number])
-            slack = (high - low) * (basis == "neither") + 1e-9
-            bases = (basis,) if basis in ("train", "all") else ("train", "all", "test")
-            values = [value for b in bases if (value := found.get(f"{number}_{b}")) is not None]
-            best = min(values, key=lambda value: abs(value - row[number]))
-            compared.append(Comparison(number, row[number], best, low - slack <= best <= high + slack))
-    return compared
-
-
-def _entry_of(name: str, path: str | os.PathLike | None) -> tuple[Entry, tuple[str, ...]]:
-    """The entry that ``name`` means, by the folder's dataset.toml or the catalogue, and what is to be said of it."""
-    if isinstance(name, str) and "@" in name:
-        do = "a scaled copy is xcrepro.twin(name, scale)"
-        raise ArgumentError("name", "must be a dataset's name", repr(name), do)
-    file = Path(path).expanduser() / registry.FILE if path is not None else None
-    if file is not None and file.is_file():
-        entry = registry.read(file)
-        if not entry.is_called(name):
-            raise ArgumentError("name", f"must be {entry.name!r}, as {file} says", repr(name))
-        return entry, ()
-    if listed := registry.get(name) if path is None else registry.find(name):
-        return listed, ()
-    entry = registry.unlisted(name)
-    close = registry.nearest_names(name, cutoff=0.8)
-    hint = f"; did you mean {close}?" if close else ""
-    return entry, (f"{name!r} is not in the catalogue: nothing is printed about it{hint}",)
-
-
-def _source_of(entry: Entry, check: str | bool) -> str | None:
-    if check is False:
-        return None
-    if check is True or check == "repository":
-        return entry.source
-    if not isinstance(check, str) or check not in entry.published:
-        rule = "must be 'repository', False, or a document that prints the dataset"
-        do = f"for {entry.printed_name} these are {', '.join(map(repr, entry.published))}"
-        raise ArgumentError("check", rule, repr(check), do)
-    return check
-
-
-def cache_folder(entry: Entry) -> Path:
-    """Where the dataset lies in the cache, or would."""
-    return paths.cache_dir() / "datasets" / entry.name
-
-
-def available_folder(entry: Entry) -> Path | None:
-    """The folder that holds the dataset: the package's, that of its own dataset.toml, or the cache's; None where none does."""
-    if "committed" in entry.archive:
-        return paths.committed(entry.archive["committed"])
-    if lies_beside(entry):
-        return entry.folder
-    here = Path.cwd() / entry.name
-    with contextlib.suppress(DataMissing):  # any other folder of this name is none of ours
-        _find(here)
-        return here
-    return home if (home := cache_folder(entry)).is_dir() else None
-
-
-def own_archive(entry: Entry) -> Path:
-    """Where an archive lies that somebody saved by hand, whether it is there or not."""
-    saved = cache_folder(entry).with_name(f"{entry.name}.zip")
-    beside = entry.folder / entry.archive["file"] if entry.folder and "file" in entry.archive else saved
-    return beside if not saved.is_file() else saved
-
-
-def lies_beside(entry: Entry) -> bool:
-    """Whether the files of a reader's dataset are in the folder of its ``dataset.toml``."""
-    try:
-        return entry.folder is not None and bool(find_named(entry, entry.folder))
-    except DataMissing:
-        return False
 
 
 def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
@@ -407,131 +227,6 @@ def _label_names(entry: Entry, folder: Path, n_labels: int) -> tuple[str, ...]:
             raise
         warnings.warn(f"the labels have no names: {error}", stacklevel=3)
         return ()
-
-
-def _find(folder: Path) -> dict[str, Path]:
-    """The files of the one layout in ``folder``, or in the one subfolder that has one: role -> path."""
-    if not folder.is_dir():
-        found = "is a file, not a folder" if folder.exists() else "no such folder"
-        raise DataMissing(f"{folder}: {found}; path= takes the folder that holds the files: {'; or '.join(LAYOUTS)}")
-    if files := _find_here(folder):
-        return files
-    below = {
-        sub: files
-        for sub in sorted(folder.iterdir())
-        if sub.is_dir() and not sub.name.startswith((".", "__")) and (files := _find_here(sub))
-    }
-    if len(below) > 1:
-        found = f"data in {len(below)} subfolders, {', '.join(sub.name for sub in below)}"
-        raise DataError(folder, found, "one", do="Pass that one")
-    if not below:
-        names = sorted(p.name for p in folder.iterdir())
-        there = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "") if names else "nothing"
-        wanted = f"Wanted: {'; or '.join(LAYOUTS)}"
-        raise DataMissing(f"{folder}: no train and test files there, only {there}. {wanted}{_incomplete(folder)}")
-    return next(iter(below.values()))
-
-
-def find_named(entry: Entry, folder: Path, archived: bool = False) -> dict[str, Path]:
-    """The files that the entry names, or napkinXC for its archive where that was unpacked here; else as in any folder."""
-    if entry.files:
-        named = {role: folder / name for role, name in entry.files.items()}
-        if missing := [path.name for path in named.values() if not path.is_file()]:
-            raise DataMissing(f"{folder}: no {', '.join(missing)} there, which [files] of {entry.name} names")
-        return named
-    if archived and "key" in entry.archive:
-        known = extras.library("napkinxc.datasets").DATASETS
-        table = known.get(entry.archive["key"], {}).get(entry.archive["format"], {})
-        named = {}
-        for half in ("train", "test"):
-            what = table.get(half, {})
-            what = {f"{half}_{part}": name for part, name in what.items()} if isinstance(what, dict) else {half: what}
-            named |= {role: folder / table["dir"] / name for role, name in what.items()}
-        if named and all(path.is_file() for path in named.values()):
-            return named
-    return _find(folder)
-
-
-def _fits(folder: Path) -> dict[str, list[Path]]:
-    """Role -> the files of a folder that have one of its names."""
-    files = [p for p in sorted(folder.iterdir()) if p.is_file()]
-    return {role: [p for p in files if re.fullmatch(regex, p.name, re.IGNORECASE)] for role, regex in _NAMES.items()}
-
-
-def _incomplete(folder: Path) -> str:
-    """Which files are missing beside those of a layout that lie in a folder or below it, and of which dataset these may be."""
-    for home in (folder, *(sub for sub in sorted(folder.iterdir()) if sub.is_dir())):
-        fits = _fits(home)
-        for roles in sorted(FILE_SETS, key=lambda roles: -sum(bool(fits[role]) for role in roles)):
-            there = [role for role in roles if fits[role]]
-            if there:
-                lacks = " and ".join(_EXAMPLES[role] for role in roles if not fits[role])
-                return f". Beside {fits[there[0]][0].name} there is no {lacks}{_like(fits[there[0]][0], there[0])}"
-        if texts := [p.name for p in sorted(home.iterdir()) if re.fullmatch(r".*\.json(?:\.gz)?", p.name)]:
-            return f". {texts[0]} is raw text, of which `xcrepro vectorize` makes features"
-    return ""
-
-
-_EXAMPLES = {
-    "train": "*_train.txt", "test": "*_test.txt", "train_X": "trn_X_Xf.txt", "train_Y": "trn_X_Y.txt",
-    "test_X": "tst_X_Xf.txt", "test_Y": "tst_X_Y.txt", "data": "*_data.txt", "train_rows": "*_trSplit.txt",
-    "test_rows": "*_tstSplit.txt",
-}  # fmt: skip
-_HEADERS = {
-    "train": ("n_train", "n_features", "n_labels"), "test": ("n_test", "n_features", "n_labels"),
-    "data": ("n_points", "n_features", "n_labels"), "train_X": ("n_train", "n_features"),
-    "test_X": ("n_test", "n_features"), "train_Y": ("n_train", "n_labels"), "test_Y": ("n_test", "n_labels"),
-}  # fmt: skip
-"""Role -> what the header of its file counts."""
-
-
-def _like(file: Path, role: str) -> str:
-    """Of which dataset a file may be by its header, in words; empty where it has none or is like no dataset."""
-    from xcrepro.core.data.sources import open_source
-
-    try:
-        with open_source(file) as stream:
-            numbers = [int(word) for word in stream.readline(200).split()]
-    except (XCError, OSError, ValueError):
-        return ""
-    counts = _HEADERS.get(role, ())
-    nearest = _nearest(dict(zip(counts, numbers, strict=True))) if len(numbers) == len(counts) else ""
-    return f"; by its header {file.name} is {nearest}" if nearest else ""
-
-
-def _nearest(counts: Mapping[str, int | None]) -> str:
-    """The dataset of the catalogue, as a document prints it, with the most equal counts, in words; empty where none is near."""
-    best = (0, 0.0, "")
-    for entry in registry.package().values():
-        for source, row in entry.published.items():
-            printed = row | {"n_points": row["n_train"] + row["n_test"]} if {"n_train", "n_test"} <= row.keys() else row
-            both = [(number, printed[name]) for name, number in counts.items() if number and name in printed]
-            equal = sum(one == two for one, two in both)
-            far = sum(max(one / two, two / one) - 1 for one, two in both)
-            if equal >= 2 or (len(both) > 1 and far < _NEAR * len(both)):
-                words = f"nearest to {entry.name!r} as {source} has it ({equal} of {len(both)} counts are equal)"
-                best = (-equal, far, words) if not best[2] or (-equal, far) < best[:2] else best
-    return best[2]
-
-
-_NEAR = 0.1
-"""How far counts may be from printed ones: the larger over the smaller, less 1."""
-
-
-def _find_here(folder: Path) -> dict[str, Path] | None:
-    fits = _fits(folder)
-    whole = [roles for roles in FILE_SETS if all(fits[role] for role in roles)]
-    if fits["train_X"] or fits["test_X"]:  # then labels alone are half of what is there
-        whole = [roles for roles in whole if roles != ("train_Y", "test_Y")]
-    if not whole:
-        return None
-    candidates = {role: fits[role] for roles in whole for role in roles}
-    if len(whole) > 1 or any(len(found) > 1 for found in candidates.values()):
-        listed = "; ".join(f"{role}: {', '.join(p.name for p in found)}" for role, found in candidates.items())
-        like = "".join(dict.fromkeys(_like(found[0], role) for role, found in candidates.items()))
-        do = f"Move the others out of the folder{like}"
-        raise DataError(folder, f"more than one dataset ({listed})", "one file for each", do=do)
-    return {role: found[0] for role, found in candidates.items()}
 
 
 def read_folder(folder: Path, files: dict[str, Path], split: int) -> tuple[Split, Split]:
@@ -585,25 +280,24 @@ def _validation(entry: Entry, folder: Path, train: Split) -> Split | None:
     return found
 
 
-def read_excluded(entry: Entry, folder: Path, test: Split) -> tuple[np.ndarray, np.ndarray] | None:
+def read_excluded(home: Path, test: Split) -> tuple[np.ndarray, np.ndarray] | None:
     """The pairs that may not be predicted, where a file of them lies beside the data and names some."""
     from xcrepro.core.data import splits
 
-    path = next(iter(find_named(entry, folder, archived=True).values())).parent / FILTER
+    path = home / FILTER
     if not path.is_file():
         return None
     rows, labels = splits.read_filter(path, shape=test.Y.shape)
     return (rows, labels) if len(rows) else None
 
 
-def _label_features(entry: Entry, folder: Path, train: Split) -> csr_matrix | None:
+def _label_features(home: Path, train: Split) -> csr_matrix | None:
     """The labels' words, where a file of them lies beside the data; one that cannot be theirs is told and left."""
     if train.X is None:
         return None
     from xcrepro.core.data import read
 
     try:
-        home = next(iter(find_named(entry, folder, archived=True).values())).parent
         found = [path for path in sorted(home.iterdir()) if re.fullmatch(_LABEL_FEATURES, path.name, re.IGNORECASE)]
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
@@ -644,94 +338,3 @@ def _same_widths(files: dict[str, Path], train: Split, part: str, other: Split) 
         expected = f"{one.shape[1]:,}, as in {theirs.name}"
         do = "All points must come from the same release"
         raise DataError(mine, f"{two.shape[1]:,} {what}", expected, do=do)
-
-
-def check_published(
-    entry: Entry,
-    source: str | None,
-    where: str | os.PathLike,
-    train: Split,
-    test: Split,
-    validation: Split | None = None,
-) -> tuple[str, ...]:
-    """In what the data differ from what ``source`` prints (None: nothing), a split or an average, in words."""
-    if source is None:
-        return ()
-    compared = compare(train, test, entry, source, validation)
-    differ = {line.quantity: line for line in compared if not line.agrees}
-    row, found = entry.published[source], statistics(train, test, validation)
-    if not _same_size(row, found):
-        other = f"other data than {entry.printed_name}: {len(differ)} of {len(compared)} numbers differ"
-        raise DataError(where, other, f"what {source} prints", do=_ways_out(entry, source, compared, found))
-    notes = []
-    if halves := [n for n in ("n_train", "n_test") if n in differ]:
-        ours, printed = (" and ".join(f"{numbers[n]:,} ({n})" for n in halves) for numbers in (found, row))
-        notes.append(f"another split: {ours} points, {source} prints {printed}")
-    for number in registry.AVERAGES:
-        if number in differ:
-            printed = entry.printed(number, source)
-            notes.append(f"{number} is {differ[number].found:.4f}, {source} prints {printed}")
-    return tuple(notes)
-
-
-def _same_size(row: dict, counts: dict) -> bool:
-    """Whether points, features and labels are as many as a published row says, as far as it does."""
-    points = "n_train" in row and "n_test" in row
-    return (not points or row["n_train"] + row["n_test"] == counts["n_train"] + counts["n_test"]) and all(
-        row.get(width, counts[width]) == counts[width]
-        for width in ("n_features", "n_labels")
-        if counts[width] is not None
-    )
-
-
-def _ways_out(entry: Entry, source: str, compared: list[Comparison], counts: dict) -> str:
-    """All numbers side by side, and what to do."""
-    lines = [("", source, "found", "")]
-    for quantity, printed, ours, agrees in compared:
-        digits = "," if isinstance(printed, int) else ",.4f"
-        lines.append((quantity, f"{printed:,}", f"{ours:{digits}}", "" if agrees else "differs"))
-    widths = [max(len(line[column]) for line in lines) for column in range(3)]
-    table = "\n".join(
-        f"  {quantity:<{widths[0]}}  {printed:>{widths[1]}}  {ours:>{widths[2]}}  {mark}".rstrip()
-        for quantity, printed, ours, mark in lines
-    )
-    if "committed" in entry.archive:
-        do = f"xcrepro/core/data/catalogue/{entry.name}.toml, and run: xcrepro fingerprint --dataset {entry.name} --record"
-        return f"Side by side:\n{table}\nThe files are whole, so they were built anew. Write their numbers into {do}"
-    right = []
-    for other in registry.package().values():
-        own = other.name == entry.name
-        # An entry of which too little is known is like no data.
-        known = {document: row for document, row in other.published.items() if {"n_labels", "n_features"} & row.keys()}
-        for document in (document for document, row in known.items() if _same_size(row, counts)):
-            right.append(
-                f"another version, which {document} prints: check={document!r}, in notebooks {entry.name + ' as ' + document!r}"
-                if own
-                else f"{document} prints these numbers of {other.name!r}"
-            )
-    if not right and (nearest := _nearest(counts)):
-        right.append(f"these data are {nearest}")
-    return (
-        f"Side by side:\n{table}\nThere are two ways out:\n"
-        f"  - the right name or version{' (' + '; '.join(right) + ')' if right else ''}\n"
-        f'  - a name of its own, such as "my-{entry.name}"; a {registry.FILE} beside the files says what is known about it'
-    )
-
-
-def what_to_do(entry: Entry, reason: str, url: str = "") -> str:
-    home, toml = cache_folder(entry), entry.folder and entry.folder / registry.FILE
-    wanted = ", ".join(entry.files.values()) or "; or ".join(LAYOUTS)
-    page = PAGE if registry.PAGE_TABLE in entry.published or entry.archive else "those who made it"
-    archive = f"save the archive from {url or page}\n    as {home}.zip\n    and run: xcrepro fetch {entry.name}"
-    if not url and entry.archive.keys() & {"key", "url"}:
-        archive = f"run: xcrepro fetch {entry.name}\n    which downloads it; without a network, {archive}"
-    if toml and "url" not in entry.archive:
-        archive = f"name the archive in {toml}: [archive] with url or file"
-    return (
-        f"{entry.printed_name} {reason}. Do one of these:\n"
-        f"  - {archive}\n"
-        f"  - put the files ({wanted})\n    into {entry.folder or home}{os.sep}\n"
-        f'  - name the folder that holds them: xcrepro.load("{entry.name}", path="..."), or -p folder DIR of a notebook\n'
-        f"XCREPRO_DATA sets the cache folder. Nothing is replaced by synthetic data; "
-        f'the name "synthetic {entry.name}" asks for those.'
-    )

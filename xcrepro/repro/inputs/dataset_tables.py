@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from xcrepro.core.data import registry
+from xcrepro.core.data.against_print import statistics
 from xcrepro.core.data.dataset import Dataset
-from xcrepro.core.data.load import statistics
 from xcrepro.repro.inputs.datasets import load_available, registry_name
 
 FIELDS = {

@@ -15,7 +15,8 @@ import pandas as pd
 
 from xcrepro.core.data import registry
 from xcrepro.core.data.dataset import Dataset
-from xcrepro.core.data.load import home_of, load, require
+from xcrepro.core.data.load import load
+from xcrepro.core.data.locate import home_of, require
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.models.twin import Twin, twin
 from xcrepro.repro.inputs import fingerprints

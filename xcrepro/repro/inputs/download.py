@@ -18,7 +18,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from xcrepro.core import extras
-from xcrepro.core.data import load, registry
+from xcrepro.core.data import against_print, load, locate, registry
 from xcrepro.core.data.dataset import Split
 from xcrepro.core.data.registry import Entry
 from xcrepro.core.data.sources import RATIO, byte_limit, is_damage
@@ -79,10 +79,10 @@ def fetch(name: str, force: bool = False, *, progress: bool = True) -> Path:
         When it has another split or average than printed.
     """
     entry = registry.get(name)
-    folder = None if force else load.available_folder(entry)
+    folder = None if force else locate.available_folder(entry)
     if folder is None:
         into_cache(entry, 0, entry.source, force=force, progress=progress)
-        folder = load.cache_folder(entry)
+        folder = locate.cache_folder(entry)
     return folder
 
 
@@ -98,20 +98,20 @@ def pin(name: str) -> Path:
 
 def _record_of(entry: Entry) -> Path:
     """Where the sum of the first good archive is remembered."""
-    return load.cache_folder(entry).with_name(f"{entry.name}.sha256")
+    return locate.cache_folder(entry).with_name(f"{entry.name}.sha256")
 
 
 def into_cache(
     entry: Entry, split: int, source: str | None, *, force: bool = False, progress: bool = True
 ) -> tuple[Split, Split, tuple[str, ...]]:
     """Fill the cache; return the data and in what they differ from what ``source`` prints (None: not compared)."""
-    home = load.cache_folder(entry)
+    home = locate.cache_folder(entry)
     record = _record_of(entry)
-    own = load.own_archive(entry)
+    own = locate.own_archive(entry)
     if not own.is_file() and entry.proprietary:
         raise DataMissing(f"{entry.printed_name} is proprietary: only its statistics are public. Load it with path=")
     if not own.is_file() and not entry.archive.keys() & {"key", "url"}:
-        raise DataMissing(load.what_to_do(entry, "has no archive that could be downloaded"))
+        raise DataMissing(locate.what_to_do(entry, "has no archive that could be downloaded"))
     home.parent.mkdir(parents=True, exist_ok=True)
     # Beside the final place: a move within one disk is atomic, and whatever goes wrong is removed with the folder.
     inside = tempfile.TemporaryDirectory(prefix=f".{entry.name}.", dir=home.parent)
@@ -123,14 +123,15 @@ def into_cache(
             try:
                 download(url, archive, progress=progress)
             except DataMissing as error:
-                raise DataMissing(load.what_to_do(entry, f"did not arrive: {error}", url)) from error
+                raise DataMissing(locate.what_to_do(entry, f"did not arrive: {error}", url)) from error
         pinned = entry.archive.get("sha256", "")
         digest = check_sum(archive, record, pinned)
         try:
             unpack(archive, files, progress=progress)
-            train, test = load.read_folder(files, load.find_named(entry, files, archived=True), split)
-            load.read_excluded(entry, files, test)  # the whole archive is good before it is trusted
-            differences = load.check_published(entry, source, archive.name, train, test)
+            place = locate.Place(entry, (), files, archived=True)
+            train, test = load.read_folder(files, place.files, split)
+            load.read_excluded(place.home, test)  # the whole archive is good before it is trusted
+            differences = against_print.check_published(entry, source, archive.name, train, test)
         except XCError as error:
             raise _without_temporary(error, files, archive.name) from error
         _install(files, home, Path(temporary, "old"), force)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from xcrepro.core.arguments import one_of, real_number, whole_number
-from xcrepro.core.data import load, open_sets, registry
+from xcrepro.core.data import locate, open_sets, registry
 from xcrepro.core.data.lines import shown
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.repro.inputs import baselines, datasets
@@ -27,7 +27,7 @@ def check(values: Mapping[str, object]) -> None:
             if (original := registry.synthetic(key)) is not None or "folder" not in values:
                 registry.get(original or key)
             elif not values.get("folder"):
-                load.require(key)
+                locate.require(key)
             if name == "names" and values.get("folder"):
                 datasets.subfolder(values["folder"], key)
     for name, other in (("scales", "names"), ("ks", "names")):

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from xcrepro.core.arguments import real_number
 from xcrepro.core.data.dataset import Dataset, Split
-from xcrepro.core.data.load import FILTER
+from xcrepro.core.data.locate import FILTER
 from xcrepro.core.data.splits import read_filter
 from xcrepro.core.errors import ArgumentError, DataMissing
 from xcrepro.core.predictions import TopK

@@ -94,7 +94,8 @@ def _fetch(arguments) -> int:
 
 def _fingerprint(arguments) -> int:
     from xcrepro.core.data import open_sets, registry
-    from xcrepro.core.data.load import count_splits, load
+    from xcrepro.core.data.load import load
+    from xcrepro.core.data.locate import count_splits
     from xcrepro.repro.inputs import fingerprints
     from xcrepro.tools import diagnose
     from xcrepro.tools.formats import reader

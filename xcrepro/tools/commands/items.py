@@ -145,7 +145,7 @@ def _reproduce(arguments) -> int:
 def _record(arguments, parameters: dict) -> int:
     """On real data: what the parameters say, or with ``--data`` all that the manifest has."""
     from xcrepro.core import paths
-    from xcrepro.core.data.load import count_splits
+    from xcrepro.core.data.locate import count_splits
     from xcrepro.repro.engine import manifest, recording, runner
 
     entries = manifest.load()
@@ -174,16 +174,16 @@ def _record(arguments, parameters: dict) -> int:
 
 def _with_folder(parameters: dict, root: Path) -> dict:
     """And the folder in which the real data of the named dataset lie, where none is given."""
-    from xcrepro.core.data import load, registry
+    from xcrepro.core.data import locate, registry
     from xcrepro.repro.engine import recorded
     from xcrepro.repro.inputs import download
 
     name = parameters.get("dataset")
     if parameters.get("folder") or recorded.own_data(name, root) or (entry := registry.find(name)) is None:
         return parameters
-    load.require(name)
+    locate.require(name)
     download.fetch(name)  # downloads nothing now; an archive that was saved by hand is unpacked
-    return {**parameters, "dataset": entry.name, "folder": str(load.home_of(name))}
+    return {**parameters, "dataset": entry.name, "folder": str(locate.home_of(name))}
 
 
 def _new(arguments) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from xcrepro.core import paths, threads
 from xcrepro.core.arguments import whole_number
-from xcrepro.core.data import load, registry
+from xcrepro.core.data import against_print, load, locate, registry
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing, XCError
 from xcrepro.core.metrics import registry as metrics
 from xcrepro.repro.engine import manifest, notebooks, processes, recorded, recording, run_log, runner, stamps
@@ -60,9 +60,9 @@ class Step:
 
     def recording(self) -> recording.Recording:
         """The run, once the data are there."""
-        home = load.home_of(self.dataset)
+        home = locate.home_of(self.dataset)
         where = {} if home is None else {"folder": str(home)}
-        count = load.count_splits(self.dataset, where.get("folder"))
+        count = locate.count_splits(self.dataset, where.get("folder"))
         return recording.of(self.entry, {"dataset": self.dataset, **where, **self.given}, lambda *_: count)
 
 
@@ -291,7 +291,7 @@ def counted(dataset: str, id: str) -> list[dict]:
     ds, entry = load.load(dataset, progress=False), registry.get(dataset)
     compared = [
         (one.quantity, entry.printed(one.quantity, id), one.found, one.found - one.published, one.agrees)
-        for one in load.compare(ds.train, ds.test, entry, id)
+        for one in against_print.compare(ds.train, ds.test, entry, id)
     ]
     for line in of_print.lines(dataset, [id]).itertuples():
         if bin := re.fullmatch(r"labels_(\d+)(?:-(\d+)|\+)", line.metric):
@@ -402,7 +402,7 @@ def memory(step: Step) -> float:
 def ahead(name: str, steps: Sequence[Step], jobs: int | None = None) -> str:
     """What a dataset will take: its archive, the notebooks, time and memory; where training takes long, how to do without."""
     entry, items = registry.get(name), [step.entry.id for step in steps]
-    where = "is proprietary" if entry.proprietary else "is on this machine" if load.at_hand(name) else "will be fetched"
+    where = "is proprietary" if entry.proprietary else "is on this machine" if locate.at_hand(name) else "will be fetched"
     told = [f"{entry.printed_name}: {where}; {len(steps)} notebooks"]
     if entry.n_train and entry.n_labels:
         costs = read_costs(paths.committed(COSTS))
