@@ -180,21 +180,6 @@ def test_files_that_do_not_belong_together(tmp_path):
         xc.scale.write_blocks(tmp_path / "truth.txt", tmp_path / "scores.txt", tmp_path / "b", rows=20)
 
 
-def test_models_predict_into_blocks(twin, tmp_path):
-    model = xc.models.PLT(seed=0).fit(twin.train.X, twin.train.Y)
-    paths = xc.scale.predict_blocks(model, twin.test.X, twin.test.Y, tmp_path / "a", rows=200, k=5)
-    expected = xc.evaluate(twin.test.Y, model.predict(twin.test.X, 5))
-    assert len(paths) > 1
-    assert xc.scale.evaluate(paths).equals(expected)
-    xc.write_xc(tmp_path / "test.txt", twin.test.X, twin.test.Y)
-    xc.scale.predict_blocks(model, tmp_path / "test.txt", None, tmp_path / "b", rows=150, k=5)
-    assert xc.scale.evaluate(tmp_path / "b").equals(expected)
-    weights = np.linspace(1, 9, twin.train.Y.shape[1])
-    xc.scale.predict_blocks(model, twin.test.X, twin.test.Y, tmp_path / "c", rows=150, k=5, weights=weights)
-    weighted = xc.evaluate(twin.test.Y, model.predict(twin.test.X, 5, weights=weights))
-    assert xc.scale.evaluate(tmp_path / "c").equals(weighted)
-
-
 # ---------------------------------------------------------------------------------------------- the command line
 
 

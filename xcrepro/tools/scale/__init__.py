@@ -15,12 +15,11 @@
 
 from xcrepro.tools.scale.blocks import block_paths, read_block, write_block
 from xcrepro.tools.scale.evaluation import evaluate, state
-from xcrepro.tools.scale.writing import predict_blocks, write_blocks
+from xcrepro.tools.scale.writing import write_blocks
 
 __all__ = [
     "block_paths",
     "evaluate",
-    "predict_blocks",
     "read_block",
     "state",
     "write_block",

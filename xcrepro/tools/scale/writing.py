@@ -1,4 +1,4 @@
-"""Cut what is large into block files: a score matrix on disk or in memory, or what a model predicts."""
+"""Cut what is large into block files: a score matrix on disk or in memory."""
 
 from __future__ import annotations
 
@@ -62,67 +62,10 @@ def write_blocks(
         scores = enumerate(_matrices(predictions, rows, "predictions"))
         tops = (_ranked(predictions, part, k, number * rows) for number, part in scores)
     parts = paired(_truths(truth, rows), map(_Top, tops), (_name(truth, "truth"), _name(predictions, "predictions")))
-    return _written(((Y, found.top) for Y, found in parts), folder, first_row)
-
-
-def predict_blocks(
-    model,
-    X,
-    Y,
-    folder: str | os.PathLike,
-    rows: int = ROWS,
-    k: int = 5,
-    *,
-    first_row: int = 0,
-    **options,
-) -> list[Path]:
-    """Predict points block by block, into block files: features may be larger than memory, predictions never are held.
-
-    Parameters
-    ----------
-    model : Model
-        Fitted: any of :mod:`xcrepro.models`, or what has ``predict(X, k)`` that returns a TopK.
-    X : path_like or sparse matrix, shape (n, D)
-        Features, or a file of them; of one with labels beside them, these are the truth, and ``Y`` is None.
-    Y : path_like, sparse matrix or None
-        Truth.
-    folder, rows, first_row
-        As for :func:`write_blocks`.
-    k : int
-        Places to predict.
-    **options
-        Of the model's ``predict``, such as ``weights`` of a PLT.
-
-    Returns
-    -------
-    list of Path
-
-    Raises
-    ------
-    DataMissing, DataError, ArgumentError
-        As :func:`write_blocks` says.
-    """
-    rows, k = whole_number("rows", rows, 1), whole_number("k", k, 1)
-    pairs: Iterable = _matrices(X, rows, "X")
-    if Y is not None:
-        features = (part[0] if isinstance(part, tuple) else part for part in pairs)
-        pairs = paired(features, _truths(Y, rows), (_name(X, "X"), _name(Y, "Y")))
-
-    def predicted() -> Iterator[tuple]:
-        for found in pairs:
-            if not isinstance(found, tuple):
-                raise ArgumentError("Y", "must be given for features alone", None)
-            yield found[1], model.predict(found[0], k, **options)
-
-    return _written(predicted(), folder, first_row)
-
-
-def _written(parts: Iterable[tuple], folder: str | os.PathLike, first_row: int) -> list[Path]:
-    """A file for each (truth, predictions)."""
     row, written = whole_number("first_row", first_row), []
-    for Y, top in parts:
-        written.append(write_block(Path(folder) / f"block-{row:0{_DIGITS}d}.npz", Y, top, row))
-        row += len(top)
+    for Y, found in parts:
+        written.append(write_block(Path(folder) / f"block-{row:0{_DIGITS}d}.npz", Y, found.top, row))
+        row += len(found.top)
     return written
 
 
