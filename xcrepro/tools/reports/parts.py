@@ -49,6 +49,7 @@ def _part(make):
 def _of_metrics(m: Measured, name: str, called: str = "", draw: bool = False, more: Sequence[str] = ()) -> Found:
     """The metrics of a section, and who leads those that models are compared in."""
     names = [*m.asked.own] if name == "own" else compute.metrics_in(name)
+    names.sort(key=lambda one: compute.metric_of(one).averages != "labels")  # what a section is about comes first
     own, there = m.values["metric"].isin(names), {*m.values["metric"]}
     own |= m.values["metric"].str.startswith("macro-F1 (") & (name == "labelwise")
     compared = [one for one in m.wanted if one[0] in names]
