@@ -19,6 +19,14 @@ def test_environment_yml_is_what_pyproject_makes(root, pyproject):
     assert (root / "environment.yml").read_text() == made, "run `python -m maintenance.environment`"
 
 
+def test_the_recipe_is_what_pyproject_makes(root, pyproject):
+    """And, where rattler-build is installed, one that it takes."""
+    text = (root / "maintenance/recipe.yaml").read_text()
+    assert text == environment.recipe(pyproject), "run `python -m maintenance.environment`"
+    rattler = pytest.importorskip("rattler_build", reason="not installed: pip install py-rattler-build")
+    rattler.Stage0Recipe.from_yaml(text)
+
+
 def version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
 
