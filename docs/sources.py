@@ -31,8 +31,24 @@ PAGES = (
 )
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
+SOUGHT = {
+    "docs/evaluate.md": ("ICD coding", "subject indexing", "product tagging", "extreme classification"),
+    "docs/formats.md": ("Annif", "omikuji", "napkinXC", "PECOS", "fastText"),
+    "docs/macro_f1.md": ("macro-F1",),
+    "docs/missing_labels.md": ("missing labels",),
+    "docs/other_tools.md": ("hit rate", "R-precision", "AUC", "exact match"),
+    "docs/psp.md": ("PSP@k", "propensity-scored precision"),
+    "docs/sigmoid_scores.md": ("calibration@k", "ECE"),
+    "docs/which_test.md": ("significance", "confidence interval"),
+}
+"""What readers type into the site's search -> the page that answers, as entries of its index; the glossary has one a term."""
+
+UNSOUGHT = ("api/", "benchmarks/", "figures/", "CHANGELOG")
+"""Pages that the search of the site leaves out: they have every word."""
+
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _PLACE = re.compile(r'^<a id="([\w-]+)"></a>', re.MULTILINE)  # links to it resolve where MyST sees a target
+_TERM = re.compile(r'^(<a id="[\w-]+"></a>)\*\*([^*]+)\*\*', re.MULTILINE)
 _NOTEBOOK_LINK = re.compile(r"""(href="(?![a-z]+:)[^"#\s]+)\.ipynb((?:#[^"\s]*)?")""")
 _FOLDED = "hide-input"  # myst-nb's tag
 
@@ -71,6 +87,8 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
             text = path.read_text(encoding="utf-8")
             if name.name != "CHANGELOG.md":  # which says what items were called
                 check_items(name.as_posix(), text, items)
+            text = _TERM.sub(_indexed, text) if name.name == "glossary.md" else text
+            text = "".join(map(entry_of_index, SOUGHT.get(name.as_posix(), ()))) + text
             _write(target / name, _PLACE.sub(r"(\1)=\n", text))
     for path in sorted((root / "notebooks").rglob("*.ipynb")):
         name = path.relative_to(root)
@@ -92,6 +110,9 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
                 _write(target / path.relative_to(root), generated.table_page(id, path))
     for name, text in generated.pages(root, items).items():
         _write(target / name, text)
+    for path in target.rglob("*.md"):
+        if path.relative_to(target).as_posix().startswith(UNSOUGHT):
+            _write(path, "---\nnosearch: true\n---\n" + path.read_text(encoding="utf-8"))
     first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
     for here, page in GENERATED.items():
         first = first.replace(f"]({here})", f"]({page})")
@@ -120,6 +141,21 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
         for path in target.rglob("*")
         if path.suffix in {".md", ".ipynb"}
     )
+
+
+def entry_of_index(term: str) -> str:
+    """MyST for an entry of the index, which the search of the site shows before all that has the word somewhere.
+
+    >>> entry_of_index("PSP@k")
+    '```{index} ! single: PSP@k\\n```\\n\\n'
+    """
+    return f"```{{index}} ! single: {term}\n```\n\n"
+
+
+def _indexed(term: re.Match) -> str:
+    """A term of the glossary behind an entry for each of its names."""
+    names = re.split(r"[,;()=]", term[2].strip("."))
+    return "".join(entry_of_index(name.strip()) for name in names if name.strip()) + term[0]
 
 
 def prepared(notebook: dict) -> dict:

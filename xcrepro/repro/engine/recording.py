@@ -241,7 +241,7 @@ def _here(recording: Recording) -> tuple[str, ...]:
 
 @functools.cache
 def data_digest(home: Path) -> str:
-    """SHA-256 of what ``sha256sum`` prints of a folder's files, sorted by name; of data with a list of digests, of that list."""
+    """SHA-256 of what ``sha256sum`` prints of a folder's files, sorted by name, or of its SHA256SUMS."""
     if (listed := home / "SHA256SUMS").is_file():
         return hashlib.sha256(listed.read_bytes()).hexdigest()
     lines = []

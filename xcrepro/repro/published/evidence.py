@@ -220,8 +220,8 @@ def _effect(claim: pd.Series, rows: pd.DataFrame) -> str:
 
 def of_paper(paper: str) -> pd.DataFrame:
     """Each claim of a document with its verdict, from committed and recorded evidence: the columns of
-    :meth:`xcrepro.repro.published.claims.Claims.verdicts`, then where, kind, notebook, untested, found, rerun and recorded (on how
-    many real datasets a run found it, and on how many it was read back), section (one of :data:`SECTIONS`) and outcome
+    :meth:`xcrepro.repro.published.claims.Claims.verdicts`, then where, kind, notebook, untested, found, rerun and recorded (on
+    how many real datasets a run found it, on how many it was read back), section (one of :data:`SECTIONS`) and outcome
     (:data:`OUTCOMES`)."""
     document = claims(paper)
     compared = []
