@@ -112,7 +112,9 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
         _write(target / name, text)
     for path in target.rglob("*.md"):
         if path.relative_to(target).as_posix().startswith(UNSOUGHT):
-            _write(path, "---\nnosearch: true\n---\n" + path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            head = "---\nnosearch: true\n" + ("" if text.startswith("---\n") else "---\n")
+            _write(path, head + text.removeprefix("---\n"))
     first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
     for here, page in GENERATED.items():
         first = first.replace(f"]({here})", f"]({page})")
