@@ -99,7 +99,9 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
                     check_items(name.as_posix(), notebooks.text(cell["source"]), items)
             if path.parent.name == "course" and path.stem in lessons:
                 notebook = with_slides(path.stem, notebook)
-            notebook = explore.with_lines(prepared(notebook), functools.partial(_line, root, items, name.as_posix()))
+            notebook = explore.with_lines(
+                prepared(notebook, path.stem == "claims"), functools.partial(_line, root, items, name.as_posix())
+            )
             _write(target / name, json.dumps(notebook, ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):
         if path.suffix in {".png", ".csv"}:
@@ -160,7 +162,7 @@ def _indexed(term: re.Match) -> str:
     return "".join(entry_of_index(name.strip()) for name in names if name.strip()) + term[0]
 
 
-def prepared(notebook: dict) -> dict:
+def prepared(notebook: dict, folded: bool = False) -> dict:
     """A notebook for the site: as committed, without the comments behind its numbers, with the solutions of exercises
     and the closing cells folded.
 
@@ -168,6 +170,8 @@ def prepared(notebook: dict) -> dict:
     ----------
     notebook : dict
         Its content; a cell is a solution where nbgrader's metadata say so.
+    folded : bool
+        Fold all code.
 
     Returns
     -------
@@ -185,7 +189,7 @@ def prepared(notebook: dict) -> dict:
             else:
                 answer = notebooks.text(cell["source"])
                 cell["source"] = f"<details><summary>Solution</summary>\n\n{answer}\n\n</details>"
-        elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
+        elif cell["metadata"].get("jupyter", {}).get("source_hidden") or (folded and cell["cell_type"] == "code"):
             cell["metadata"]["tags"] = [*notebooks.tags(cell), _FOLDED]
         if shown := cell.get("outputs"):
             cell["outputs"] = [_with_pages(output) for output in shown]

@@ -44,6 +44,9 @@ def counts() -> dict[str, dict[str, list[int]]]:
     return found
 
 
+_MANY = {"holds": "hold", "depends on the data": "depend on the data", "does not hold": "do not hold"}
+
+
 def bars(paper: str) -> str:
     """The bars of one document as HTML, with a legend in words; empty where it has none here."""
     panels = counts().get(DOCUMENTS.get(paper, ("",))[0].removeprefix("The "), {})
@@ -55,7 +58,11 @@ def bars(paper: str) -> str:
             for number, (name, (colour, _)) in zip(numbers, OUTCOMES.items(), strict=True)
             if number
         )
-        said = ", ".join(f"{number} {name}" for number, name in zip(numbers, OUTCOMES, strict=True) if number)
+        said = ", ".join(
+            f"{number} {name if number == 1 else _MANY.get(name, name)}"
+            for number, name in zip(numbers, OUTCOMES, strict=True)
+            if number
+        )
         if said:
             rows.append(
                 f'<tr><td>{panel}</td><td style="white-space:nowrap" aria-label="{said}">{cells}</td><td>{said}</td></tr>'

@@ -72,8 +72,8 @@ def calibration(root) -> list[str]:
     names = ("TIB", "Bibtex", "Delicious, split 0", "Gutenberg, split 0")
     counts = [re.match(r"clear in (\d+ of \d+) \(", row[name])[1] for name in names]
     return [
-        f"is clearly lower in {counts[0]} comparisons on TIB, {counts[1]} on Bibtex, {counts[2]} on Delicious, split 0, "
-        f"and {counts[3]} on Gutenberg, split 0",
+        f"is clearly lower in {counts[0]} comparisons on TIB, {counts[1]} on Bibtex, {counts[2]} on Delicious/0 (split 0) "
+        f"and {counts[3]} on Gutenberg/0",
     ]
 
 
