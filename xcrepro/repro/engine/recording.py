@@ -224,14 +224,17 @@ def gathered(
 
 def _here(recording: Recording) -> tuple[str, ...]:
     """What another needs to know to make a record again: commit, day, processor, libraries, and a digest of the data."""
-    done = subprocess.run(["git", "describe", "--always", "--abbrev=40", "--dirty"], cwd=recording.entry.root,
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    root = recording.entry.root
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
+    edited = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "xcrepro", "notebooks"], cwd=root, check=False,
+                            stderr=subprocess.DEVNULL)  # fmt: skip
+    commit = f"{done.stdout.strip()}{', edited' * (edited.returncode == 1)}" if done.returncode == 0 else "no clone"
     cpu = Path("/proc/cpuinfo")
     named = re.search(r"model name\s*:\s*(.+)", cpu.read_text(encoding="utf-8") if cpu.is_file() else "")
     libraries = ", ".join(f"{name} {_versions().get(name, 'none')}" for name in ("python", "numpy", "scipy", "numba"))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return (
-        done.stdout.strip() or "no clone",
+        commit,
         today,
         named[1] if named else platform.machine(),
         libraries,
