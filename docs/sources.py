@@ -32,14 +32,14 @@ PAGES = (
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
 SOUGHT = {
-    "docs/evaluate.md": ("ICD coding", "subject indexing", "product tagging", "extreme classification"),
-    "docs/formats.md": ("Annif", "omikuji", "napkinXC", "PECOS", "fastText"),
-    "docs/macro_f1.md": ("macro-F1",),
-    "docs/missing_labels.md": ("missing labels",),
-    "docs/other_tools.md": ("hit rate", "R-precision", "AUC", "exact match"),
-    "docs/psp.md": ("PSP@k", "propensity-scored precision"),
-    "docs/sigmoid_scores.md": ("calibration@k", "ECE"),
-    "docs/which_test.md": ("significance", "confidence interval"),
+    "docs/evaluate.md": "ICD coding, subject indexing, product tagging, extreme classification",
+    "docs/formats.md": "Annif, omikuji, napkinXC, PECOS, fastText",
+    "docs/macro_f1.md": "macro-F1",
+    "docs/missing_labels.md": "missing labels",
+    "docs/other_tools.md": "hit rate, R-precision, AUC, exact match",
+    "docs/psp.md": "PSP@k, propensity-scored precision",
+    "docs/sigmoid_scores.md": "calibration@k, ECE",
+    "docs/which_test.md": "significance, confidence interval",
 }
 """What readers type into the site's search -> the page that answers, as entries of its index; the glossary has one a term."""
 
@@ -87,8 +87,9 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
             text = path.read_text(encoding="utf-8")
             if name.name != "CHANGELOG.md":  # which says what items were called
                 check_items(name.as_posix(), text, items)
-            text = _TERM.sub(_indexed, text) if name.name == "glossary.md" else text
-            text = "".join(map(entry_of_index, SOUGHT.get(name.as_posix(), ()))) + text
+            if name.name == "glossary.md":
+                text = _TERM.sub(lambda term: entries_of_index(term[2].strip(".")) + term[0], text)
+            text = entries_of_index(SOUGHT.get(name.as_posix(), "")) + text
             _write(target / name, _PLACE.sub(r"(\1)=\n", text))
     for path in sorted((root / "notebooks").rglob("*.ipynb")):
         name = path.relative_to(root)
@@ -147,19 +148,14 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
     )
 
 
-def entry_of_index(term: str) -> str:
-    """MyST for an entry of the index, which the search of the site shows before all that has the word somewhere.
+def entries_of_index(names: str) -> str:
+    """MyST for entries of the index, which the search of the site shows before all that has a word somewhere.
 
-    >>> entry_of_index("PSP@k")
+    >>> entries_of_index("PSP@k")
     '```{index} ! single: PSP@k\\n```\\n\\n'
     """
-    return f"```{{index}} ! single: {term}\n```\n\n"
-
-
-def _indexed(term: re.Match) -> str:
-    """A term of the glossary behind an entry for each of its names."""
-    names = re.split(r"[,;()=]", term[2].strip("."))
-    return "".join(entry_of_index(name.strip()) for name in names if name.strip()) + term[0]
+    found = [name.strip() for name in re.split(r"[,;()=]", names)]
+    return "".join(f"```{{index}} ! single: {name}\n```\n\n" for name in found if name)
 
 
 def prepared(notebook: dict, folded: bool = False) -> dict:

@@ -1,10 +1,8 @@
-"""``environment.yml``, ``constraints.txt`` and conda's ``recipe.yaml``, made from ``pyproject.toml`` and what is installed
-(``make lock``)."""
+"""``environment.yml`` and ``constraints.txt``, made from ``pyproject.toml`` and what is installed (``make lock``)."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -57,52 +55,6 @@ def environment_yml(pyproject: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-_RECIPE = """\
-# Generated from pyproject.toml by `python -m maintenance.environment`. For rattler-build, format 1; nobody has built it:
-# before a release a person puts the archive's `url` and `sha256` in place of the path, and names who maintains it.
-schema_version: 1
-package:
-  name: {name}
-  version: "{version}"
-source:
-  path: ..
-build:
-  number: 0
-  noarch: python
-  script: python -m pip install . --no-deps --no-build-isolation -vv
-  python:
-    entry_points:
-{entry_points}
-requirements:
-  host:
-{host}
-  run:
-{run}
-tests:
-  - python:
-      imports: [xcrepro]
-about:
-  license: {license}
-  license_file: {license_files}
-  summary: "{description}"
-extra:
-  recipe-maintainers: []
-"""
-
-
-def recipe(pyproject: Path) -> str:
-    """The conda package of the library alone, as a recipe for rattler-build."""
-    read = tomllib.loads(pyproject.read_text(encoding="utf-8"))
-    project = read["project"]
-    python = f"python {project['requires-python']}"
-    host = [python, "pip", *(re.sub(r"(?=[<>=])", " ", one, count=1) for one in read["build-system"]["requires"])]
-    run = [python, *(f"{name} {rule}" for name, rule in requirements(pyproject).items())]
-    lists = {"host": host, "run": run, "entry_points": [f"{a} = {b}" for a, b in project["scripts"].items()]}
-    shown = {name: "\n".join(f"{' ' * (6 if name == 'entry_points' else 4)}- {one}" for one in all_)
-             for name, all_ in lists.items()}  # fmt: skip
-    return _RECIPE.format(**project | {"license_files": json.dumps(project["license-files"])} | shown)
-
-
 def constraints() -> str:
     """Name and version of every installed distribution, one a line, sorted; the project itself left out."""
     installed = {normal(found.name): found.version for found in importlib.metadata.distributions()}
@@ -111,11 +63,9 @@ def constraints() -> str:
 
 def main() -> None:
     root = paths.project_root()
-    project = root / "pyproject.toml"
-    made = {"environment.yml": environment_yml(project), "constraints.txt": constraints()}
-    made["maintenance/recipe.yaml"] = recipe(project)
+    made = {"environment.yml": environment_yml(root / "pyproject.toml"), "constraints.txt": constraints()}
     paths.write_together({root / name: text.encode() for name, text in made.items()})
-    print(f"wrote {', '.join(made)}")
+    print(f"wrote {' and '.join(made)}")
 
 
 if __name__ == "__main__":

