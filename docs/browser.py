@@ -24,12 +24,10 @@ SECONDS = 60
 """For one page to load, or one question about it to be answered."""
 DESKTOP, PHONE = (1280, 900), (390, 844)
 QUERIES = {
-    **{query: ("notebooks/glossary", "docs/psp") for query in ("propensity", "PSP@k")},
-    **{query: ("notebooks/glossary", "docs/sigmoid_scores") for query in ("calibration@k", "ECE")},
-    "macro-F1": ("docs/macro_f1",),
-    "missing labels": ("docs/missing_labels",),
-    "ICD coding": ("docs/evaluate",),
-    "Annif": ("docs/formats",),
+    **dict.fromkeys(("propensity", "PSP@k"), ("notebooks/glossary", "docs/psp")),
+    **dict.fromkeys(("calibration@k", "ECE"), ("notebooks/glossary", "docs/sigmoid_scores")),
+    **{"macro-F1": ("docs/macro_f1",), "missing labels": ("docs/missing_labels",)},
+    **{"ICD coding": ("docs/evaluate",), "Annif": ("docs/formats",)},
 }
 """What readers search for -> pages of which one has to be among the first three."""
 
@@ -190,9 +188,7 @@ def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> lis
                 browser.open(f"{start}search.html?q={quote(query)}", start)
                 first = browser.value(_FOUND)
                 if not any(page in link for page in wanted for link in first):
-                    faults.append(
-                        f"search.html: {query!r} finds {first} first from {start}, and not {' or '.join(wanted)}"
-                    )
+                    faults.append(f"search.html: {query!r} finds {first} first, from {start}, and not {wanted}")
             faults += [f"search.html: {text}" for text in browser.faults()]
     return faults
 

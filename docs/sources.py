@@ -116,8 +116,7 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
     for path in target.rglob("*.md"):
         if path.relative_to(target).as_posix().startswith(UNSOUGHT):
             text = path.read_text(encoding="utf-8")
-            head = "---\nnosearch: true\n" + ("" if text.startswith("---\n") else "---\n")
-            _write(path, head + text.removeprefix("---\n"))
+            _write(path, "---\nnosearch: true\n" + (text[4:] if text.startswith("---\n") else f"---\n{text}"))
     first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
     for here, page in GENERATED.items():
         first = first.replace(f"]({here})", f"]({page})")

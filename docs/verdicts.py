@@ -44,7 +44,10 @@ def counts() -> dict[str, dict[str, list[int]]]:
     return found
 
 
-_MANY = {"holds": "hold", "depends on the data": "depend on the data", "does not hold": "do not hold"}
+def _counted(number: int, outcome: str) -> str:
+    """``3 hold``, ``1 holds``."""
+    many = outcome.replace("holds", "hold").replace("depends", "depend").replace("does", "do")
+    return f"{number} {outcome if number == 1 else many}"
 
 
 def bars(paper: str) -> str:
@@ -58,11 +61,7 @@ def bars(paper: str) -> str:
             for number, (name, (colour, _)) in zip(numbers, OUTCOMES.items(), strict=True)
             if number
         )
-        said = ", ".join(
-            f"{number} {name if number == 1 else _MANY.get(name, name)}"
-            for number, name in zip(numbers, OUTCOMES, strict=True)
-            if number
-        )
+        said = ", ".join(_counted(number, name) for number, name in zip(numbers, OUTCOMES, strict=True) if number)
         if said:
             rows.append(
                 f'<tr><td>{panel}</td><td style="white-space:nowrap" aria-label="{said}">{cells}</td><td>{said}</td></tr>'

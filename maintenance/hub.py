@@ -70,10 +70,7 @@ _EVAL = """\
 name: {title}
 description: Labels of each test point, ranked; P@5, nDCG@5, PSP@5 and macro-F1@5 by `xcrepro report`.
 evaluation_framework: xcrepro
-tasks:
-  - id: ranked-labels
-    config: default
-    split: test
+tasks: [{{id: ranked-labels, config: default, split: test}}]
 """
 """What the Hub reads to list a benchmark; its people have to add the framework to their list first."""
 

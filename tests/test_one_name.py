@@ -127,10 +127,8 @@ def test_a_split_is_named_in_its_notebook(root, kind):
             if kind == "code":
                 assert not re.search(r"[\"']([Dd])elicious[\"']", source), (item, source[:200])
             elif first := MENTION.search(source):
-                assert first[0].replace("/", ", split ") == name, (
-                    item,
-                    source[max(0, first.start() - 80) : first.end() + 20],
-                )
+                said = source[max(0, first.start() - 80) : first.end() + 20]
+                assert first[0].replace("/", ", split ") == name, (item, said)
 
 
 def test_pages_name_the_split(root):

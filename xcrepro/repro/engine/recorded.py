@@ -30,20 +30,9 @@ if TYPE_CHECKING:
 COLUMNS = ("table", "row", "column", "value", "sd")
 PROVENANCE = "provenance"
 """Name of the table that says what ran."""
-FIELDS = (
-    "dataset",
-    "split",
-    "splits",
-    "command",
-    "version",
-    "commit",
-    "date",
-    "processor",
-    "libraries",
-    "data SHA-256",
-)
-_SAME = FIELDS[:4]
+_SAME = ("dataset", "split", "splits", "command")
 """Of :data:`FIELDS` those that a run which is compared has to have, too; the others say how this file came about."""
+FIELDS = (*_SAME, "version", "commit", "date", "processor", "libraries", "data SHA-256")
 NOT_NOTED = "not noted"
 """Of a file that is older than the last five of :data:`FIELDS`."""
 _ASKED = "XCREPRO_TABLES"
