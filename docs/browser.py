@@ -17,12 +17,19 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SECONDS = 60
 """For one page to load, or one question about it to be answered."""
 DESKTOP, PHONE = (1280, 900), (390, 844)
-WORD = "propensity"
+QUERIES = {
+    **dict.fromkeys(("propensity", "PSP@k"), ("notebooks/glossary", "docs/psp")),
+    **dict.fromkeys(("calibration@k", "ECE"), ("notebooks/glossary", "docs/sigmoid_scores")),
+    **{"macro-F1": ("docs/macro_f1",), "missing labels": ("docs/missing_labels",)},
+    **{"ICD coding": ("docs/evaluate",), "Annif": ("docs/formats",)},
+}
+"""What readers search for -> pages of which one has to be among the first three."""
 
 # Once formulas are set and pictures are there (lazy ones are asked for now), what is wrong on the page.
 _LOOK = """
@@ -57,11 +64,11 @@ _WIDE = """
 _FOUND = """
 (async () => {
   for (let i = 0; i < 100; i++) {
-    const n = document.querySelectorAll("#search-results li a").length;
-    if (n) return n;
+    const links = [...document.querySelectorAll("#search-results li a")];
+    if (links.length) return links.slice(0, 3).map((link) => link.getAttribute("href"));
     await new Promise((done) => setTimeout(done, 100));
   }
-  return 0;
+  return [];
 })()
 """
 
@@ -177,9 +184,11 @@ def check(folder: Path, browser: Browser, pages: list[str] | None = None) -> lis
         faults += [f"{name}: {text}" for text in dict.fromkeys(found)]
     with served(folder) as http_home:
         for start in (home, http_home) if (folder / "search.html").is_file() else ():
-            browser.open(f"{start}search.html?q={WORD}", start)
-            if not browser.value(_FOUND):
-                faults.append(f"search.html: {WORD!r} is not found from {start}")
+            for query, wanted in (QUERIES if start == home else {"propensity": QUERIES["propensity"]}).items():
+                browser.open(f"{start}search.html?q={quote(query)}", start)
+                first = browser.value(_FOUND)
+                if not any(page in link for page in wanted for link in first):
+                    faults.append(f"search.html: {query!r} finds {first} first, from {start}, and not {wanted}")
             faults += [f"search.html: {text}" for text in browser.faults()]
     return faults
 

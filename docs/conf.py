@@ -48,7 +48,9 @@ html_css_files = ["site.css"]
 html_js_files = ["sortable.js", "terms-data.js", "terms.js", "explore.js"]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = False  # it fetches pages, which a browser refuses where the site is opened as files
+html_show_search_summary = (
+    True  # terms.js takes it back where the site is opened as files, from which nothing can be fetched
+)
 html_context = {"default_mode": "auto"}  # until the reader chooses; the theme has none, and its script complains
 html_theme_options = {
     "navbar_start": [],  # the side bar has it all

@@ -31,8 +31,24 @@ PAGES = (
 )
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
+SOUGHT = {
+    "docs/evaluate.md": "ICD coding, subject indexing, product tagging, extreme classification",
+    "docs/formats.md": "Annif, omikuji, napkinXC, PECOS, fastText",
+    "docs/macro_f1.md": "macro-F1",
+    "docs/missing_labels.md": "missing labels",
+    "docs/other_tools.md": "hit rate, R-precision, AUC, exact match",
+    "docs/psp.md": "PSP@k, propensity-scored precision",
+    "docs/sigmoid_scores.md": "calibration@k, ECE",
+    "docs/which_test.md": "significance, confidence interval",
+}
+"""What readers type into the site's search -> the page that answers, as entries of its index; the glossary has one a term."""
+
+UNSOUGHT = ("api/", "benchmarks/", "figures/", "CHANGELOG")
+"""Pages that the search of the site leaves out: they have every word."""
+
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 _PLACE = re.compile(r'^<a id="([\w-]+)"></a>', re.MULTILINE)  # links to it resolve where MyST sees a target
+_TERM = re.compile(r'^(<a id="[\w-]+"></a>)\*\*([^*]+)\*\*', re.MULTILINE)
 _NOTEBOOK_LINK = re.compile(r"""(href="(?![a-z]+:)[^"#\s]+)\.ipynb((?:#[^"\s]*)?")""")
 _FOLDED = "hide-input"  # myst-nb's tag
 
@@ -71,6 +87,9 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
             text = path.read_text(encoding="utf-8")
             if name.name != "CHANGELOG.md":  # which says what items were called
                 check_items(name.as_posix(), text, items)
+            if name.name == "glossary.md":
+                text = _TERM.sub(lambda term: entries_of_index(term[2].strip(".")) + term[0], text)
+            text = entries_of_index(SOUGHT.get(name.as_posix(), "")) + text
             _write(target / name, _PLACE.sub(r"(\1)=\n", text))
     for path in sorted((root / "notebooks").rglob("*.ipynb")):
         name = path.relative_to(root)
@@ -81,7 +100,9 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
                     check_items(name.as_posix(), notebooks.text(cell["source"]), items)
             if path.parent.name == "course" and path.stem in lessons:
                 notebook = with_slides(path.stem, notebook)
-            notebook = explore.with_lines(prepared(notebook), functools.partial(_line, root, items, name.as_posix()))
+            notebook = explore.with_lines(
+                prepared(notebook, path.stem == "claims"), functools.partial(_line, root, items, name.as_posix())
+            )
             _write(target / name, json.dumps(notebook, ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):
         if path.suffix in {".png", ".csv"}:
@@ -92,6 +113,10 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
                 _write(target / path.relative_to(root), generated.table_page(id, path))
     for name, text in generated.pages(root, items).items():
         _write(target / name, text)
+    for path in target.rglob("*.md"):
+        if path.relative_to(target).as_posix().startswith(UNSOUGHT):
+            text = path.read_text(encoding="utf-8")
+            _write(path, "---\nnosearch: true\n" + (text[4:] if text.startswith("---\n") else f"---\n{text}"))
     first = moved_up((target / "docs/index.md").read_text(encoding="utf-8"))
     for here, page in GENERATED.items():
         first = first.replace(f"]({here})", f"]({page})")
@@ -122,7 +147,17 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
     )
 
 
-def prepared(notebook: dict) -> dict:
+def entries_of_index(names: str) -> str:
+    """MyST for entries of the index, which the search of the site shows before all that has a word somewhere.
+
+    >>> entries_of_index("PSP@k")
+    '```{index} ! single: PSP@k\\n```\\n\\n'
+    """
+    found = [name.strip() for name in re.split(r"[,;()=]", names)]
+    return "".join(f"```{{index}} ! single: {name}\n```\n\n" for name in found if name)
+
+
+def prepared(notebook: dict, folded: bool = False) -> dict:
     """A notebook for the site: as committed, without the comments behind its numbers, with the solutions of exercises
     and the closing cells folded.
 
@@ -130,6 +165,8 @@ def prepared(notebook: dict) -> dict:
     ----------
     notebook : dict
         Its content; a cell is a solution where nbgrader's metadata say so.
+    folded : bool
+        Fold all code.
 
     Returns
     -------
@@ -147,7 +184,7 @@ def prepared(notebook: dict) -> dict:
             else:
                 answer = notebooks.text(cell["source"])
                 cell["source"] = f"<details><summary>Solution</summary>\n\n{answer}\n\n</details>"
-        elif cell["metadata"].get("jupyter", {}).get("source_hidden"):
+        elif cell["metadata"].get("jupyter", {}).get("source_hidden") or (folded and cell["cell_type"] == "code"):
             cell["metadata"]["tags"] = [*notebooks.tags(cell), _FOLDED]
         if shown := cell.get("outputs"):
             cell["outputs"] = [_with_pages(output) for output in shown]

@@ -44,6 +44,12 @@ def counts() -> dict[str, dict[str, list[int]]]:
     return found
 
 
+def _counted(number: int, outcome: str) -> str:
+    """``3 hold``, ``1 holds``."""
+    many = outcome.replace("holds", "hold").replace("depends", "depend").replace("does", "do")
+    return f"{number} {outcome if number == 1 else many}"
+
+
 def bars(paper: str) -> str:
     """The bars of one document as HTML, with a legend in words; empty where it has none here."""
     panels = counts().get(DOCUMENTS.get(paper, ("",))[0].removeprefix("The "), {})
@@ -55,7 +61,7 @@ def bars(paper: str) -> str:
             for number, (name, (colour, _)) in zip(numbers, OUTCOMES.items(), strict=True)
             if number
         )
-        said = ", ".join(f"{number} {name}" for number, name in zip(numbers, OUTCOMES, strict=True) if number)
+        said = ", ".join(_counted(number, name) for number, name in zip(numbers, OUTCOMES, strict=True) if number)
         if said:
             rows.append(
                 f'<tr><td>{panel}</td><td style="white-space:nowrap" aria-label="{said}">{cells}</td><td>{said}</td></tr>'

@@ -66,6 +66,15 @@ _KINDS = {"text": "sc:Text", "words": "sc:Text", "labels": "sc:Text", "label_ids
 """The columns, and what one of their values is; those that end in s are lists."""
 
 
+_EVAL = """\
+name: {title}
+description: Labels of each test point, ranked; P@5, nDCG@5, PSP@5 and macro-F1@5 by `xcrepro report`.
+evaluation_framework: xcrepro
+tasks: [{{id: ranked-labels, config: default, split: test}}]
+"""
+"""What the Hub reads to list a benchmark; its people have to add the framework to their list first."""
+
+
 def table(ds: Dataset, part: Split) -> pa.Table:
     """A part of a dataset: texts where there are any, else words with their tf-idf weights; labels by id and by name."""
     rows = [part.Y.indices[low:high].tolist() for low, high in zip(part.Y.indptr, part.Y.indptr[1:], strict=False)]
@@ -96,6 +105,7 @@ def write(name: str, folder: Path) -> None:
         about = json.dumps(croissant(name, home, tables), indent=1, ensure_ascii=False) + "\n"
         (home / "croissant.json").write_text(about, encoding="utf-8")
         (home / "README.md").write_text(card(name, entry, tables), encoding="utf-8")
+        (home / "eval.yaml").write_text(_EVAL.format(title=entry.printed_name), encoding="utf-8")
 
 
 def card(name: str, entry: registry.Entry, tables: dict[str, pa.Table]) -> str:

@@ -2,6 +2,10 @@
 // on a phone or from the keyboard on focus. The definitions are the glossary's (terms-data.js).
 "use strict";
 
+// The search shows a summary of what it finds; it fetches the pages, which a browser refuses where they are files.
+if (typeof DOCUMENTATION_OPTIONS !== "undefined" && location.protocol === "file:")
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
 (() => {
   const SKIP = "a, abbr, button, code, pre, script, style, h1, h2, h3, .math, mjx-container, .explore";
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
+import yaml
 
 from maintenance import environment
 
@@ -17,6 +19,16 @@ def pyproject(root):
 def test_environment_yml_is_what_pyproject_makes(root, pyproject):
     made = environment.environment_yml(pyproject)
     assert (root / "environment.yml").read_text() == made, "run `python -m maintenance.environment`"
+
+
+def test_the_recipe_asks_for_what_pyproject_has(root, pyproject):
+    """And, where rattler-build is installed, it is one that it takes."""
+    text = (root / "maintenance/recipe.yaml").read_text()
+    asked = dict(one.split() for one in yaml.safe_load(text)["requirements"]["run"])
+    assert asked.pop("python") == tomllib.loads(pyproject.read_text())["project"]["requires-python"]
+    assert asked == environment.requirements(pyproject)
+    rattler = pytest.importorskip("rattler_build", reason="not installed: pip install py-rattler-build")
+    rattler.Stage0Recipe.from_yaml(text)
 
 
 def version(text: str) -> tuple[int, ...]:

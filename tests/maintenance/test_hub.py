@@ -46,6 +46,8 @@ def test_the_card_and_the_metadata_say_what_the_files_are(made):
     front = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---")[1])
     files = {one["path"] for one in front["configs"][0]["data_files"]}
     assert files == {f"data/{path.name}" for path in (folder / "data").iterdir()}
+    task = yaml.safe_load((folder / "eval.yaml").read_text(encoding="utf-8"))["tasks"][0]
+    assert (task["config"], task["split"]) == (front["configs"][0]["config_name"], "test")
     about = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
     assert {one["sha256"] for one in about["distribution"]} == {
         hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "data").iterdir()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import hashlib
 import os
+import platform
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -50,7 +53,8 @@ def noted(table: pd.DataFrame, part: str = "") -> dict:
 
 
 def record(table: dict[str, recorded.Table], **provenance: str) -> recorded.Record:
-    said = {"dataset": "toy", "split": "0", "splits": "1", "version": "0", "command": "xcrepro run demo/one --record"}
+    said = {"dataset": "toy", "split": "0", "splits": "1", "command": "xcrepro run demo/one --record"}
+    said |= dict.fromkeys(recorded.FIELDS[4:], "0")
     return recorded.Record({**said, **provenance}, table)
 
 
@@ -79,9 +83,9 @@ def test_a_file_says_what_was_written(tmp_path_factory, rows):
     ("old", "new", "line", "words"),
     [
         ("table,row", "part,row", 1, "part"),
-        (",1,k,1,\n", ",1,k,1\n", 7, "4 fields"),
-        (",2,k,3,\n", ",3,k,3,\n", 9, "row '3', column 'k'"),
-        (",1,k,1,\n", ",1,k,1,\n,1,k,1,\n", 8, "row '1', column 'k'"),
+        (",1,k,1,\n", ",1,k,1\n", 12, "4 fields"),
+        (",2,k,3,\n", ",3,k,3,\n", 14, "row '3', column 'k'"),
+        (",1,k,1,\n", ",1,k,1,\n,1,k,1,\n", 13, "row '1', column 'k'"),
         (",2,k,3,\n", "", None, "row 2"),
         ("provenance,1,version,0,\n", "", None, "provenance"),
     ],
@@ -277,7 +281,16 @@ def test_record_from_the_run_to_the_notebook(toy, capsys, request):
     assert "data/recorded/demo/one/toy.csv" not in check.project()
 
     # Again: nothing runs, and what is committed is as it was. A changed number in it is found.
+    said = made.provenance
+    files = [home / name for name in ("number.txt", "splits.txt")]
+    listed = "".join(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
+    assert said["data SHA-256"] == hashlib.sha256(listed.encode()).hexdigest()
+    assert said["libraries"].startswith(f"python {platform.python_version()}, numpy {np.__version__}")
+    assert (said["commit"], said["date"][:2], bool(said["processor"])) == ("no clone", "20", True)
     before = path.read_bytes()
+    # What an older file does not say of its making is noted by the next run that equals it.
+    path.write_text(path.read_text().replace(said["processor"], recorded.NOT_NOTED))
+    assert (main(everything), path.read_bytes(), bool(capsys.readouterr())) == (0, before, True)
     assert main(everything) == 0
     assert splits(ran) == [0, 1]
     printed = capsys.readouterr().out

@@ -532,4 +532,5 @@ def test_a_papers_page_waits_for_all_that_keep_evidence_of_its_claims(root):
     for path in sorted((root / "data/claims").glob("*.csv")):
         tested = set(xc.claims(path.stem).table["notebook"])
         keep = {id for id in items if id in tested and (root / f"figures/{id}-evidence.csv").is_file()}
-        assert keep == set(items[f"{path.stem}/claims"].needs), path.stem
+        if page := items.get(f"{path.stem}/claims"):  # of few claims each stands in its notebook only
+            assert keep == set(page.needs), path.stem

@@ -47,7 +47,6 @@ class Home:
 
     folder: str
     what: str
-    labels: str
     texts: tuple[str, ...] = ()
     splits: dict[str, int] = field(default_factory=dict)
 
@@ -58,9 +57,9 @@ class Home:
 
 
 HOMES = {
-    "tib": Home("data/tib", "records", "headings"),
-    "gutenberg": Home("data/gutenberg", "titles", "headings", ("title", "author"), {"time": N_SPLITS}),
-    "cooking": Home("data/cooking", "questions", "tags", ("title",), {"tutorial": 0}),
+    "tib": Home("data/tib", "records"),
+    "gutenberg": Home("data/gutenberg", "titles", ("title", "author"), {"time": N_SPLITS}),
+    "cooking": Home("data/cooking", "questions", ("title",), {"tutorial": 0}),
 }
 NAMED = tuple(name for home in HOMES.values() for name in home.splits)
 """Splits that have a name."""
@@ -129,11 +128,7 @@ def load(
     }
     notes: tuple[str, ...] = ()
     if n < total:
-        dropped = len(found.names) - len(kept)
         entry = replace(entry, printed_name=f"{entry.printed_name}, {n:,} of {total:,} {home.what}")
-        notes = (
-            f"{n:,} random {home.what}; {dropped:,} of {len(found.names):,} {home.labels} are on none of them and left out",
-        )
     if left := (letters == NOWHERE).sum():
         notes += (f"{left:,} {home.what} are left out: later issues of series that the training records begin",)
     if fields and fields != home.texts[:1]:

@@ -271,17 +271,17 @@ class Item:
         """Show what documents or tables (``"jain16"``, ``"jain16:table3a"``) print of this run's dataset beside what it found.
 
         ``table`` is in the unit of print: model, metric, k, value, low and high, and ``state`` where a model was calibrated
-        (:mod:`xcrepro.repro.published.compare_with_print`). Where nothing of it is printed, why, and what is.
+        (:mod:`xcrepro.repro.published.compare_with_print`). If nothing is printed of this dataset, nothing is shown.
         """
         of = importlib.import_module(BESIDE)
         found = of.beside(ds, table, sources)
         run_log.note("beside", of.noted(table))
-        if not len(found):
-            print(f"{', '.join(sources)}: {of.why_none(ds, sources)}")
-            return
+        if why := of.why_none(ds, sources) if not len(found) else "What is printed of this dataset, beside this run:":
+            print(why)
         for why in of.why_apart(ds, (id.partition(":")[0] for id in found["table"])):
             print(f"{why}, so ours is another experiment.")
-        tables.display(tables.show(found))
+        if len(found):
+            tables.display(tables.show(found))
 
     def verdicts(self, evidence: pd.DataFrame) -> None:
         """Save and show the claims that this notebook tests with their verdicts, by :meth:`evidence`: first those that data

@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 COLUMNS = ("table", "row", "column", "value", "sd")
 PROVENANCE = "provenance"
 """Name of the table that says what ran."""
-FIELDS = ("dataset", "split", "splits", "version", "command")
+_SAME = ("dataset", "split", "splits", "command")
+"""Of :data:`FIELDS` those that a run which is compared has to have, too; the others say how this file came about."""
+FIELDS = (*_SAME, "version", "commit", "date", "processor", "libraries", "data SHA-256")
+NOT_NOTED = "not noted"
+"""Of a file that is older than the last five of :data:`FIELDS`."""
 _ASKED = "XCREPRO_TABLES"
 
 
@@ -166,13 +170,12 @@ def write(path: Path, record: Record) -> None:
         temporary.write_text(_text(record), encoding="utf-8", newline="\n")
 
 
-def _text(record: Record, version: str | None = None) -> str:
-    """The content of its file; ``version`` in place of the kit's that made it."""
+def _text(record: Record, fields: Sequence[str] = FIELDS) -> str:
+    """The content of its file, with these ``fields`` of its provenance."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    said = record.provenance | ({"version": version} if version is not None else {})
-    writer.writerows((PROVENANCE, 1, name, said[name], "") for name in FIELDS)
+    writer.writerows((PROVENANCE, 1, name, record.provenance[name], "") for name in fields)
     for part, table in record.tables.items():
         for number, row in enumerate(table, 1):
             writer.writerows((part, number, column, *cell) for column, cell in row.items())
@@ -234,9 +237,8 @@ def impossible(record: Record) -> str:
 
 
 def compare(now: Record, committed: Record) -> str:
-    """Hold a record against the committed one: it has to be equal, the version of the kit apart."""
-    text = _text(now, version="")
-    differs = compare_outputs.difference(_text(committed, version=""), text)
+    """Hold a record against the committed one: it has to be equal, but for what says when and where it was made."""
+    differs = compare_outputs.difference(_text(committed, _SAME), _text(now, _SAME))
     if differs and not compare_outputs.elsewhere():
         raise RecordMismatch(f"recorded otherwise: {differs}")
     total = sum(len(row) for table in now.tables.values() for row in table)

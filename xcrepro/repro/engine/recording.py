@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import datetime
 import functools
+import hashlib
 import os
+import platform
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -213,14 +217,38 @@ def gathered(
         found.append(recorded.noted(job.keeps))
         if not found[-1]:
             raise runner.RunFailed(f"{job.id} failed: no table came to item.check, so there is nothing to record")
-    provenance = (
-        recording.dataset,
-        str(recording.split),
-        str(recording.splits),
-        __version__,
-        recording.command,
-    )
+    asked = recording.dataset, str(recording.split), str(recording.splits), recording.command
+    provenance = *asked, __version__, *_here(recording)
     return recorded.Record(dict(zip(recorded.FIELDS, provenance, strict=True)), recorded.mean(found))
+
+
+def _here(recording: Recording) -> tuple[str, ...]:
+    """What another needs to know to make a record again: commit, day, processor, libraries, and a digest of the data."""
+    git = functools.partial(subprocess.run, cwd=recording.entry.root, capture_output=True, text=True, check=False)
+    head, edited = (
+        git(["git", "rev-parse", "HEAD"]),
+        git(["git", "diff", "--quiet", "HEAD", "--", "xcrepro", "notebooks"]),
+    )
+    commit = head.stdout.strip() + ", edited" * (edited.returncode == 1) if head.returncode == 0 else "no clone"
+    cpu = Path("/proc/cpuinfo")
+    named = re.search(r"model name\s*:\s*(.+)", cpu.read_text(encoding="utf-8") if cpu.is_file() else "")
+    processor = named[1] if named else platform.machine()
+    libraries = ", ".join(f"{name} {_versions().get(name, 'none')}" for name in ("python", "numpy", "scipy", "numba"))
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return commit, today, processor, libraries, data_digest(recording.home)
+
+
+@functools.cache
+def data_digest(home: Path) -> str:
+    """SHA-256 of what ``sha256sum`` prints of a folder's files, sorted by name, or of its SHA256SUMS."""
+    if (listed := home / "SHA256SUMS").is_file():
+        return hashlib.sha256(listed.read_bytes()).hexdigest()
+    listing = hashlib.sha256()
+    for path in sorted(path for path in home.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        listing.update(f"{digest}  {path.relative_to(home).as_posix()}\n".encode())
+    return listing.hexdigest()
 
 
 def run(recordings: Sequence[Recording], force: bool = False, commit: bool = True) -> bool:
@@ -247,8 +275,10 @@ def settle(recording: Recording, record: recorded.Record, commit: bool = True) -
     why = "new"
     if target.is_file():
         try:
-            agreed = recorded.compare(record, recorded.read(target))
-            return f"{shown}: {agreed}"
+            agreed = recorded.compare(record, standing := recorded.read(target))
+            if recorded.NOT_NOTED not in standing.provenance.values():
+                return f"{shown}: {agreed}"
+            why = f"{agreed}, and where it was made is noted now"
         except XCError as error:
             why = str(error)
     recorded.write(target, record)

@@ -289,10 +289,9 @@ def of_others(words: str, data: Sequence) -> str:
 
 
 def why_none(ds: Dataset, sources: Sequence[str]) -> str:
-    """Why nothing that is printed meets a run: of its dataset nothing is, or of methods or numbers that the run has not."""
-    title, entry = ds.title.partition(", ")[0], _entry(ds)
-    if entry and len(printed := lines(entry.name, sources)):
-        methods = ", ".join(filter(None, dict.fromkeys(printed["method"])))
-        return f"of {title} there is print of {methods or 'the data'}, and no number of it is in this run"
-    names = dict.fromkeys(printed_tables.find(source=list(sources))["dataset"])
-    return f"no number of {title} is printed; of these: {', '.join(filter(None, names))}"
+    """Why nothing of what is printed of a run's dataset meets the run; empty if nothing is printed of it."""
+    if not (entry := _entry(ds)) or not len(printed := lines(entry.name, sources)):
+        return ""
+    methods = ", ".join(filter(None, dict.fromkeys(printed["method"])))
+    title = ds.title.partition(", ")[0]
+    return f"Of {title} there is print of {methods or 'the data'}, and no number of it is in this run."

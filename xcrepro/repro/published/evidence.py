@@ -220,8 +220,9 @@ def _effect(claim: pd.Series, rows: pd.DataFrame) -> str:
 
 def of_paper(paper: str) -> pd.DataFrame:
     """Each claim of a document with its verdict, from committed and recorded evidence: the columns of
-    :meth:`xcrepro.repro.published.claims.Claims.verdicts`, then where, kind, notebook, untested, found, section (one of
-    :data:`SECTIONS`) and outcome (:data:`OUTCOMES`)."""
+    :meth:`xcrepro.repro.published.claims.Claims.verdicts`, then where, kind, notebook, untested, found, rerun and recorded (on
+    how many real datasets a run found it, on how many it was read back), section (one of :data:`SECTIONS`) and outcome
+    (:data:`OUTCOMES`)."""
     document = claims(paper)
     compared = []
     for id, table in document.table[document.table["notebook"] != ""].groupby("notebook", sort=False):
@@ -238,6 +239,9 @@ def of_paper(paper: str) -> pd.DataFrame:
     rows = pd.concat(compared, ignore_index=True)
     found = document.sum_up(rows).merge(document.table[["id", "where", "kind", "notebook", "untested"]], on="id")
     found["found"] = [_in_words(document[id], rows[rows["id"] == id]) for id in found["id"]]
+    for column, source in (("rerun", "real, live"), ("recorded", "real, recorded")):
+        of = rows[rows["source"] == source].groupby("id")["dataset"].nunique()
+        found[column] = found["id"].map(of).fillna(0).astype(int)
     checks = found["kind"].isin(CHECKS)
     found["section"] = found["rests"].mask(checks & (found["rests"] != "none"), "check").map(SECTIONS)
     return found.assign(outcome=[_outcome(row) for _, row in found.iterrows()])
@@ -317,7 +321,16 @@ class Page:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         fold = "<details open>" if name in self.open else "<details>"
         title = SECTIONS[name][0].upper() + SECTIONS[name][1:]
+        if name == "data":
+            lines[:0] = [f"{rerun_share(rows)} [recorded runs](../../data/recorded/README.md).", ""]
         return "\n".join([fold, f"<summary>{title} ({len(rows)})</summary>", "", *lines, "", "</details>"])
+
+
+def rerun_share(found: pd.DataFrame) -> str:
+    """How many of the outcomes of :func:`of_paper` on real data a run computes, and how many it reads back."""
+    data = found[found["section"] == SECTIONS["data"]]
+    rerun, back = data["rerun"].sum(), data["recorded"].sum()
+    return f"`make figures` computes {rerun} of {rerun + back} outcomes on real data anew and reads {back} back from"
 
 
 def margin(paper: str, id: str) -> float:
