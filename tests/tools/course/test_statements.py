@@ -258,14 +258,6 @@ def test_lesson_10_tells_by_ten_splits_what_one_cannot(texts):
     assert (leads > 0).sum() == 1
 
 
-def test_sizes_of_670_000_labels_are_those_of_print(texts):
-    said = _numbers(_one(texts, 10, 'loc["Amazon-670K"]')[1].replace(",", ""))
-    assert said[0] == pytest.approx(670_091 / (24 * 3600), abs=0.05)
-    assert said[1] == pytest.approx(153_025 * 670_091 * 4 / 1e9, abs=0.5)
-    assert said[2] == pytest.approx(135_909 * 670_091 * 4 / 1e9, abs=0.5)
-    assert said[3] == pytest.approx(153_025 * 5 * 8 / 1e6, abs=0.5)
-
-
 def test_a_method_without_the_tail_keeps_what_lesson_4_says(texts, library):
     """W12: none of the tail's headings is found, PSP@1 falls by about a quarter, coverage@1 by a little more."""
     ds, usual, eta, _ = library

@@ -284,6 +284,11 @@ def test_sizes_that_do_not_fit_are_explained():
     assert kinds(found) == ["shape", "labels renumbered"]
     assert found[1].evidence["rule"] == "train labels"
     assert "numbered anew" in found[0].message
+    # A label beyond those of the truth hits nothing, whatever each row has.
+    true, guessed = np.random.default_rng(0).integers(2, 20, (2, 300))
+    Y = np.eye(20)[true] + np.eye(20)[1]
+    _, finding = diagnose.check(Y, TopK.from_ids(np.column_stack([np.full(300, 20), guessed]), n_labels=21))
+    assert finding.evidence["given"] == np.mean(true == guessed) / 2
 
 
 def test_a_square_matrix_that_is_transposed():

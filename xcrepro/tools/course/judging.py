@@ -236,7 +236,7 @@ def judge(
         pairs = _pairs(truth, judged_tops, ranking, open_, {**how, "rows": rows})
         judges = _judges(asked, given, rows, values, estimate)
     numbers = _numbers(given, truth, train, rows, confidence_level)
-    said = _sentences(numbers, agreed, judges, asked, pairs, k, confidence_level)
+    said = _sentences(numbers, agreed, judges, asked, pairs, k, f"{100 * confidence_level:g} %")
     if silent := [name for name in asked["judge"].unique() if name not in {*given["judge"]}]:
         said.insert(1, f"No record is judged by: {', '.join(silent)}.")
     if late := sorted({*tops} - {*judged_tops}):
@@ -432,11 +432,8 @@ def _numbers(given: pd.DataFrame, truth, train, rows: np.ndarray, confidence_lev
     return numbers
 
 
-def _sentences(
-    numbers, agreed: pd.DataFrame, judges: pd.DataFrame, asked, pairs, k: int, confidence_level: float
-) -> list[str]:
+def _sentences(numbers, agreed: pd.DataFrame, judges: pd.DataFrame, asked, pairs, k: int, level: str) -> list[str]:
     """What was found, in words."""
-    level = f"{100 * confidence_level:g} %"
     said = [
         f"{numbers['records']} of {asked['record'].nunique()} records are judged, by {numbers['judges']} judges: "
         f"{numbers['predictions']} predictions, {numbers['unrecorded']} of them not recorded."

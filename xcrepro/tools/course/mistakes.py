@@ -1,4 +1,4 @@
-"""Which mistake a program makes: some 280 known wrong programs run beside it on the same inputs.
+"""Which mistake a program makes: some 290 known wrong programs run beside it on the same inputs.
 
 ``wrong_programs.txt`` has them by lesson (``#``) and exercise (``##``): what is wrong (``-``), the body that is between the
 solution's markers (of two solutions, divided by ``---``), and how the message of the check begins that students see (``>``).
