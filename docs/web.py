@@ -166,7 +166,11 @@ for source in json.load(sys.stdin):
 def _read_by(root: Path, id: str, folder: Path) -> dict[str, bytes]:
     """The project's files that a run of a notebook reads, by name; of a lesson also predictions of what it trains."""
     book, notes, lesson = root / f"notebooks/{id}.ipynb", folder / "notes", id.startswith("course/")
-    environment = os.environ | {"XCREPRO_RECORD": str(notes), "XCREPRO_FIGURES": str(folder / "figures"), "MPLBACKEND": "agg"}
+    environment = os.environ | {
+        "XCREPRO_RECORD": str(notes),
+        "XCREPRO_FIGURES": str(folder / "figures"),
+        "MPLBACKEND": "agg",
+    }
     environment |= {stored.NOTES: str(folder / "trained")} if lesson else {}
     cells = json.dumps([notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(book))])
     command = [sys.executable, "-c", _CELLS, str(root / "docs/tab/cells.py"), "lesson" * lesson]

@@ -98,7 +98,18 @@ def hits(indptr, indices, ids, lo, hi, out):
             out[row, place] = left < stop and indices[left] == label
 
 
-@kernel
+def _duplicate_place(ids, lo, hi):
+    ordered = np.sort(ids[lo:hi], axis=1)
+    twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    if not twice.any():
+        return -1
+    row = lo + int(twice.argmax())
+    labels = ids[row].tolist()
+    places = (place for place, label in enumerate(labels) if label >= 0 and label in labels[:place])
+    return row * ids.shape[1] + next(places)
+
+
+@kernel(plain=_duplicate_place)
 def duplicate_place(ids, lo, hi):
     """The first ``row * k + place`` whose label stands earlier in its row, or -1."""
     k = ids.shape[1]
