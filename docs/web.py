@@ -206,7 +206,7 @@ def _page(root: Path, id: str) -> dict:
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
     def formula(text: str, options: dict) -> str:
-        return r"\[{}\]".format(html.escape(text)) if options["display_mode"] else rf"\({html.escape(text)}\)"
+        return rf"\[{html.escape(text)}\]" if options["display_mode"] else rf"\({html.escape(text)}\)"
 
     def link(match: re.Match) -> str:
         path = posixpath.normpath(posixpath.join("notebooks", posixpath.dirname(id), match[2]))

@@ -1,4 +1,4 @@
-"""Runs a notebook's cells one by one, without IPython; each thing that a cell shows is a line of JSON, an output of nbformat."""
+"""Runs a notebook's cells one by one, without IPython. What a cell shows is a line of JSON each, an output of nbformat."""
 
 import ast
 import base64

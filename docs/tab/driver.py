@@ -1,5 +1,6 @@
-"""What a browser's tab runs first; then one command of xcrepro on the files in /in, or a notebook in /kit.zip's project."""
+"""What a tab runs first; then one command of xcrepro on the files in /in, or a notebook on what is in /project.zip."""
 
+import importlib
 import logging
 import os
 import shutil
@@ -52,4 +53,6 @@ def project(id):
         files.extractall("/tmp/project")
     os.chdir(os.path.dirname(f"/tmp/project/notebooks/{id}"))
     os.environ["MPLBACKEND"] = "agg"
-    import xcrepro.core.accumulators.rows  # deep down: this build's stack has no room for its import in that of six others
+    importlib.import_module(
+        "xcrepro.core.accumulators.rows"
+    )  # this build's stack has no room for it in six other imports
