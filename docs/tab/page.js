@@ -1,17 +1,9 @@
 // The page: files in, the worker's words and report out. Nothing is sent anywhere.
-const at = (id) => document.getElementById(id);
-const MOST = 300e6; // bytes of all files together; what Python makes of them has to fit beside them
-const say = (text) => { at("said").textContent = text; };
-let worker = null, urls = [];
+import { able, asked, at, say, stopped } from "./tab.js";
 
-const lacks = [
-  [typeof WebAssembly === "object", "WebAssembly"], [typeof DecompressionStream === "function", "DecompressionStream"],
-  [self.crypto && crypto.subtle, "secure addresses (https, or this machine)"],
-].filter(([there]) => !there).map(([, what]) => what);
-if (lacks.length) {
-  at("inputs").disabled = true;
-  say(`This browser lacks ${lacks.join(" and ")}. A newer one will do, or the command xcrepro report.`);
-} else if ("serviceWorker" in navigator) navigator.serviceWorker.register("offline.js").catch(() => {}); // only saves time
+const MOST = 300e6; // bytes of all files together; what Python makes of them has to fit beside them
+let urls = [];
+at("inputs").disabled = !able("the command xcrepro report");
 
 for (const box of document.querySelectorAll(".drop")) {
   const input = box.querySelector("input");
@@ -23,20 +15,6 @@ for (const box of document.querySelectorAll(".drop")) {
     input.files = event.dataTransfer.files;
   });
 }
-
-function busy(yes) {
-  at("inputs").disabled = yes;
-  at("stop").hidden = at("bar").hidden = !yes;
-}
-
-function stopped(text) {
-  if (worker) worker.terminate();
-  worker = null;
-  busy(false);
-  say(text);
-}
-
-at("stop").addEventListener("click", () => stopped("Stopped."));
 
 async function read(file, path) {
   try {
@@ -69,24 +47,8 @@ async function run(files, words) {
     + `On a command line: pip install xcrepro, then xcrepro ${words.join(" ")}`);
   at("log").textContent = "";
   at("log").hidden = at("links").hidden = at("report").hidden = true;
-  busy(true);
-  worker ||= new Worker("worker.js", { type: "module" });
-  worker.onerror = (event) => stopped(`This stopped: ${event.message || "the tab has too little memory"}. Fewer points or models may fit.`);
-  worker.onmessage = ({ data }) => {
-    if (data.kind === "bar") at("bar").value = data.share;
-    if (data.kind === "bar" && data.share === null) at("bar").removeAttribute("value");
-    if (data.kind === "said") say(data.text);
-    if (data.kind === "line") {
-      at("log").hidden = false;
-      at("log").textContent += `${data.text}\n`;
-    }
-    if (data.kind === "failed") stopped(data.text);
-    if (data.kind === "done") {
-      busy(false);
-      show(data.files);
-    }
-  };
-  worker.postMessage({ files, words });
+  const made = await asked({ job: "report", files, words });
+  if (made) show(made.files);
 }
 
 at("form").addEventListener("submit", async (event) => {

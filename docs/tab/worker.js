@@ -1,8 +1,9 @@
-// Python in a worker: fetches the parts that parts.json names, checks each, and runs one command on the files it is given.
+// Python in a worker: fetches the parts that parts.json names, checks each, and runs one command or a notebook's cells.
 import { ConsoleStdout, Directory, File, OpenFile, PreopenDirectory, WASI } from "./shim/index.js";
 
 const say = (kind, rest) => postMessage({ kind, ...rest });
-let parts = null;
+const encoded = (text) => new TextEncoder().encode(text);
+let parts = null, instance = null;
 
 async function fetched(all) {
   const total = all.reduce((sum, one) => sum + one.bytes, 0);
@@ -27,14 +28,14 @@ async function fetched(all) {
   }));
 }
 
-async function prepared() {
+async function prepared(project) {
   const listed = await (await fetch("parts.json", { cache: "no-cache" })).json();
-  const [python, library, kit] = await fetched([listed.python, listed.library, listed.kit]);
+  const [python, library, kit, files] = await fetched([listed.python, listed.library, listed.kit, ...(project ? [project] : [])]);
   say("bar", { share: null });
   say("said", { text: "Starting Python" });
   const stream = new Blob([python]).stream().pipeThrough(new DecompressionStream("gzip"));
   const compiled = await WebAssembly.compileStreaming(new Response(stream, { headers: { "Content-Type": "application/wasm" } }));
-  return { compiled, library, kit, driver: new TextEncoder().encode(listed.driver) };
+  return { compiled, library, kit, files, driver: listed.driver, cells: listed.cells };
 }
 
 function placed(root, path, bytes) {
@@ -54,28 +55,57 @@ function collected(contents, prefix, found) {
   return found;
 }
 
-onmessage = async ({ data: { files, words } }) => {
-  try {
+// Python's code, where what code before it defined is there. 0: it ran to its end.
+function python(code) {
+  const bytes = encoded(code), place = instance.exports.host_alloc(bytes.length);
+  new Uint8Array(instance.exports.memory.buffer, place, bytes.length).set(bytes);
+  return instance.exports.turn(place, bytes.length);
+}
+
+// A new Python with these files; the folder that they are in.
+async function started(files) {
+  const root = new Map([["tmp", new Directory(new Map())], ["out", new Directory(new Map())]]);
+  placed(root, "usr/local/lib/python315.zip", parts.library);
+  placed(root, "kit.zip", parts.kit);
+  for (const { path, bytes } of files) placed(root, path, bytes);
+  const line = (text) => say("line", { text });
+  const fds = [new OpenFile(new File([])), ConsoleStdout.lineBuffered(line), ConsoleStdout.lineBuffered(line), new PreopenDirectory("/", root)];
+  const wasi = new WASI(["python"], ["HOME=/tmp", "TMPDIR=/tmp", "PYTHONTZPATH=", "NO_COLOR=1"], fds, { debug: false });
+  const imports = { wasi_snapshot_preview1: wasi.wasiImport, host: { call: () => 0 } };
+  for (const { module, name, kind } of WebAssembly.Module.imports(parts.compiled))
+    if (kind === "function") (imports[module] ||= {})[name] ||= () => 52; // "not supported", of what no job here calls
+  instance = await WebAssembly.instantiate(parts.compiled, imports);
+  say("said", { text: "Reading the files and computing" });
+  wasi.initialize(instance);
+  python(parts.driver);
+  return root;
+}
+
+const jobs = {
+  async report({ files, words }) {
     parts ||= await prepared();
-    const root = new Map([["tmp", new Directory(new Map())], ["out", new Directory(new Map())]]);
-    placed(root, "usr/local/lib/python315.zip", parts.library);
-    placed(root, "kit.zip", parts.kit);
-    placed(root, "words.json", new TextEncoder().encode(JSON.stringify(words)));
-    for (const { path, bytes } of files) placed(root, `in/${path}`, bytes);
-    const line = (text) => say("line", { text });
-    const fds = [new OpenFile(new File([])), ConsoleStdout.lineBuffered(line), ConsoleStdout.lineBuffered(line), new PreopenDirectory("/", root)];
-    const wasi = new WASI(["python", "-c", new TextDecoder().decode(parts.driver)], ["HOME=/tmp", "TMPDIR=/tmp", "PYTHONTZPATH=", "NO_COLOR=1"], fds, { debug: false });
-    const imports = { wasi_snapshot_preview1: wasi.wasiImport, host: { call: () => 0 } };
-    for (const { module, name, kind } of WebAssembly.Module.imports(parts.compiled))
-      if (kind === "function") (imports[module] ||= {})[name] ||= () => 52; // "not supported", of what no job here calls
-    const instance = await WebAssembly.instantiate(parts.compiled, imports);
-    say("said", { text: "Reading the files and computing" });
-    wasi.initialize(instance);
-    const code = instance.exports.run();
-    say("done", { code, files: collected(root.get("out").contents, "", {}) });
+    const root = await started(files.map(({ path, bytes }) => ({ path: `in/${path}`, bytes })));
+    python(`report(${JSON.stringify(words)})`);
+    return { files: collected(root.get("out").contents, "", {}) };
+  },
+  async open({ id, project, lesson }) {
+    parts = await prepared(project);
+    await started([{ path: "project.zip", bytes: parts.files }]);
+    python(`project(${JSON.stringify(id)})`);
+    python(parts.cells + (lesson ? "models_kept()\n" : ""));
+    return {};
+  },
+  async cell({ source, committed }) {
+    return { code: python(`cell(${JSON.stringify(source)}, ${JSON.stringify(committed)})`) };
+  },
+};
+
+onmessage = async ({ data }) => {
+  try {
+    say("done", await jobs[data.job](data));
   } catch (error) {
     const memory = error instanceof RangeError || /memory|unreachable/i.test(error.message);
-    say("failed", { text: memory ? "The tab has too little memory for these files. Fewer points or models may fit; the command xcrepro report takes them all."
+    say("failed", { text: memory ? "The tab has too little memory for this. Less data may fit; the same on a command line takes it all."
       : `This did not work: ${error.message}` });
   }
 };

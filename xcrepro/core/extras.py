@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from types import ModuleType
 
 from xcrepro.core.errors import XCError
@@ -42,3 +43,15 @@ def library(name: str, instead: str = "") -> ModuleType:
         if (error.name or "").partition(".")[0] != first:
             raise
         raise missing(first, instead) from None
+
+
+def version(name: str) -> str:
+    """The installed version of a distribution, "none" where there is none, as of numba in a browser.
+
+    >>> version("no-such-library")
+    'none'
+    """
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"

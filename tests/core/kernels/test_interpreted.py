@@ -13,7 +13,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from numba.core.registry import CPUDispatcher
 from scipy.sparse import csr_matrix
@@ -175,6 +175,14 @@ LINE = st.tuples(st.lists(st.integers(0, 12), max_size=4), st.lists(ENTRY, max_s
 
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(st.lists(LINE, max_size=6))
+@example(
+    [
+        ([1, 2], ["0:0.5", "3:12.25", "4:0.1234567891"], ""),
+        ([], ["7:3"], " "),
+        ([], [], ""),
+        ([5, 2], ["2:.5", "1:1."], ""),
+    ]
+)
 def test_text_that_is_read(tmp_path_factory, lines):
     body = [f"{','.join(map(str, labels))} {' '.join(entries)}{end}" for labels, entries, end in lines]
     path = tmp_path_factory.getbasetemp() / "interpreted.txt"

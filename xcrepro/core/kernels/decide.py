@@ -48,7 +48,22 @@ def _best(indptr, indices, data, row, weights, beta, ceiling, gains, labels, off
 KEEP, PROBABILITY, GAIN = 0, 1, 2
 
 
-@kernel
+def _select(indptr, indices, data, order, lo, hi, weights, beta, update, ids, scores, chosen):
+    for row in order[lo:hi]:
+        start, stop = indptr[row], indptr[row + 1]
+        labels, p = indices[start:stop], data[start:stop].astype(np.float64)
+        gains = (weights[labels] + beta) * p
+        best = np.lexsort((labels, -gains))[: ids.shape[1]]
+        ids[row, : best.size], scores[row, : best.size], chosen[row, : best.size] = (
+            labels[best],
+            gains[best],
+            start + best,
+        )
+        if update != KEEP:
+            weights[labels[best]] *= 1.0 - p[best] if update == PROBABILITY else np.maximum(0.0, 1.0 - gains[best])
+
+
+@kernel(plain=_select)
 def select(indptr, indices, data, order, lo, hi, weights, beta, update, ids, scores, chosen):
     """Rows order[lo], ..., order[hi - 1], one after the other: the k labels of largest gain (weights[l] + beta) * p_l.
 

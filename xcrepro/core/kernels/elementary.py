@@ -239,7 +239,21 @@ def exps(values, out):
         out[i] = exp(values[i])
 
 
-@kernel
+@np.errstate(all="ignore")
+def _logs(values, out):
+    """As log and what it calls have it, of all at once."""
+    small = values < _TINY
+    y = np.where(small, values * 18014398509481984.0, values)
+    bits = np.where(y > 0.0, y, 1.0).view(np.int64)
+    m, e = ((bits & _MANTISSA) | _HALF).view(np.float64), (bits >> 52) - 1022
+    low = m < 0.7071067811865476
+    m, power = np.where(low, m + m, m), (e - low - 54 * small).astype(np.float64)
+    value = power * _LN2_HIGH + (_twice_artanh.py_func((m - 1.0) / (m + 1.0)) + power * _LN2_LOW)
+    value = np.where(values > 0.0, value, np.where(values == 0.0, -np.inf, np.nan))
+    out[:] = np.where(values == np.inf, np.inf, value)
+
+
+@kernel(plain=_logs)
 def logs(values, out):
     """log of every value."""
     for i in range(values.size):

@@ -115,7 +115,22 @@ def list_cells(cells, shift, n_events, keys, counts):
                 n += 1
 
 
-@kernel
+def _hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, tp):
+    of, event, n_events = keys >> shift, keys & ((1 << shift) - 1), 2 * tp.shape[1]
+    hit = np.unique(of[event & 1 == 1])
+    if not hit.size:
+        return 0
+    at = np.minimum(np.searchsorted(hit, of), hit.size - 1)
+    inside = hit[at] == of
+    cell = (at[inside] * n_events + event[inside]).astype(np.intp)
+    found = np.bincount(cell, counts[inside] if counts.size else None, hit.size * n_events).astype(np.int64)
+    table = found.reshape(-1, tp.shape[1], 2)
+    labels[: hit.size], predicted[: hit.size] = hit, table.sum(axis=2).cumsum(axis=1)
+    tp[: hit.size] = table[:, :, 1].cumsum(axis=1)
+    return hit.size
+
+
+@kernel(plain=_hits_of_list)
 def hits_of_list(keys, counts, shift, bits, n_ranges, cells, labels, predicted, tp):
     """The labels with a hit, rising, and their counts at each k; returns how many there are. ``counts`` may be empty.
 

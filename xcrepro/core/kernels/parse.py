@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels import interpreted, kernel
 
 # Slots of the array `out`.
 ROWS, LINES, LABELS, ENTRIES, ODD, UNSORTED_ROWS, UNSORTED_ROW, FAULT, FAULT_AT = range(9)
@@ -94,7 +94,82 @@ def _scaled(mantissa, exponent):
     return value, (low < 0x0FFFFFF0 or low > 0x10000010) and 1.2e-38 <= value <= 3.4e38
 
 
-@kernel
+_DIGIT, _POINT, _END, _OTHER = range(4)
+_KINDS = np.full(256, _OTHER, np.uint8)
+_KINDS[_ZERO : _NINE + 1], _KINDS[_DOT], _KINDS[[_COMMA, _COLON, _SPACE, _NEWLINE]] = _DIGIT, _POINT, _END
+
+
+def _parse_block(*given):
+    if not _at_once(*given):
+        interpreted.interpreted(parse_block.py_func)(*given)
+
+
+def _at_once(
+    text, end, labelled, n_labels, first_label, n_ids, first_id, labels, label_lens, ids, values, lens, odd, out
+):
+    """Parse what is all digits, points and single ends of them, and no fault; False, and nothing done, for other text."""
+    text, kinds = text[:end], _KINDS[text[:end]]
+    ends = np.flatnonzero(kinds == _END)
+    if not ends.size or kinds.max() == _OTHER:
+        return False
+    starts = np.append(0, ends[:-1] + 1)
+    before, after, size = np.append(_NEWLINE, text[ends[:-1]]), text[ends], ends - starts
+    first, closed = before == _NEWLINE, (after == _SPACE) | (after == _NEWLINE)
+    label = (size > 0) & (first | (before == _COMMA)) & (after != _COLON) & bool(labelled)
+    entry = (size > 0) & (after == _COLON) & ((before == _SPACE) | (first & (not labelled)))
+    value = (size > 0) & (before == _COLON) & closed
+    nothing = (size == 0) & (first | (before == _SPACE)) & closed
+    points = np.flatnonzero(kinds == _POINT)
+    dotted = np.searchsorted(ends, points)
+    if not (label | entry | value | nothing).all() or size.max() > 17:
+        return False
+    if not value[dotted].all() or (np.diff(dotted) == 0).any() or (size[dotted] == 1).any():
+        return False
+    numbers = np.zeros(ends.size, np.int64)
+    for place in range(int(size.max())):
+        rest = np.flatnonzero(size > place)
+        byte = text[starts[rest] + place].astype(np.int64)
+        rest, byte = rest[byte != _DOT], byte[byte != _DOT]
+        numbers[rest] = numbers[rest] * 10 + byte - _ZERO
+    numbers[label] -= first_label
+    numbers[entry] -= first_id
+    found, kept = numbers[label], numbers[entry]
+    if ((found < 0) | (found >= n_labels)).any() or ((kept < 0) | (kept >= n_ids)).any():
+        return False
+    behind = np.zeros(ends.size, np.int64)
+    behind[dotted] = ends[dotted] - points - 1
+    mantissa = numbers[value]
+    scaled = mantissa.astype(np.float64) * _POWERS[_LARGEST_POWER - behind[value]]
+    low = scaled.view(np.int64) & 0x1FFFFFFF  # as _scaled has it
+    right = ((low < 0x0FFFFFF0) | (low > 0x10000010)) & (scaled >= 1.2e-38) & (scaled <= 3.4e38) | (mantissa == 0)
+    unsure = starts[value][~right]
+    row, n_rows = np.cumsum(first) - 1, int((after == _NEWLINE).sum())
+    unsorted = np.empty(0, np.int64)
+    for kind, into, counts in ((label, labels, label_lens), (entry, ids, lens)):
+        rows, here = row[kind], numbers[kind]
+        into[: here.size] = here
+        counts[:n_rows] = np.bincount(rows, minlength=n_rows)
+        unsorted = np.union1d(unsorted, rows[1:][(rows[1:] == rows[:-1]) & (here[1:] <= here[:-1])])
+    values[: mantissa.size] = np.where(right, scaled, np.nan)
+    odd[: unsure.size] = unsure
+    at = starts[label | entry][-1] if (label | entry).any() else 0
+    about = (
+        n_rows,
+        n_rows,
+        found.size,
+        kept.size,
+        unsure.size,
+        unsorted.size,
+        unsorted.min(initial=n_rows),
+        NO_FAULT,
+        at,
+    )
+    out[:OUT_SLOTS] = about
+    out[UNSORTED_ROW] = out[UNSORTED_ROW] if unsorted.size else -1
+    return True
+
+
+@kernel(plain=_parse_block)
 def parse_block(
     text, end, labelled, n_labels, first_label, n_ids, first_id, labels, label_lens, ids, values, lens, odd, out
 ):

@@ -6,7 +6,7 @@ of a sparse matrix, ``row * L + label`` of a dense one). The rows before the fau
 
 import numpy as np
 
-from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels import interpreted, kernel
 
 OK, NAN, DUPLICATE = 0, 1, 2
 
@@ -16,7 +16,19 @@ OK, NAN, DUPLICATE = 0, 1, 2
 _BYTES = 1 << 21
 
 
-@kernel
+def _rows(indptr, lo, hi):
+    return np.repeat(np.arange(lo, hi), np.diff(indptr[lo : hi + 1]).astype(np.intp))
+
+
+def _check_ids(indptr, indices, n_labels, lo, hi):
+    here, rows = indices[indptr[lo] : indptr[hi]].astype(np.int64), _rows(indptr, lo, hi)
+    ordered = np.sort(rows * np.int64(n_labels) + here)
+    if (ordered[1:] > ordered[:-1]).all():
+        return OK, -1
+    return interpreted.interpreted(check_ids.py_func)(indptr, indices, n_labels, lo, hi)
+
+
+@kernel(plain=_check_ids)
 def check_ids(indptr, indices, n_labels, lo, hi):
     """Is no id twice in a row, in rows [lo, hi)?
 
@@ -82,7 +94,20 @@ def _insert(best, labels, place, score, label):
     labels[place] = label
 
 
-@kernel
+def _csr(indptr, indices, data, lo, hi, ids, scores):
+    here, values, k = indices[indptr[lo] : indptr[hi]], data[indptr[lo] : indptr[hi]], ids.shape[1]
+    if np.isnan(values).any():
+        return interpreted.interpreted(csr.py_func)(indptr, indices, data, lo, hi, ids, scores)
+    rows, first = _rows(indptr, lo, hi), indptr[lo : hi + 1] - indptr[lo]
+    order = np.lexsort((here, -values, rows))  # rows stay where they are
+    places = np.arange(order.size) - first[rows - lo]
+    kept = (places < k) & (values[order] > -np.inf)
+    ids[rows[kept], places[kept]] = here[order[kept]]
+    scores[rows[kept], places[kept]] = values[order[kept]]
+    return OK, -1
+
+
+@kernel(plain=_csr)
 def csr(indptr, indices, data, lo, hi, ids, scores):
     k = ids.shape[1]
     best = np.empty(k, data.dtype)
@@ -112,7 +137,19 @@ def csr(indptr, indices, data, lo, hi, ids, scores):
     return OK, -1
 
 
-@kernel
+def _dense(values, lo, hi, ids, scores):
+    if np.isnan(values[lo:hi]).any():
+        return interpreted.interpreted(dense.py_func)(values, lo, hi, ids, scores)
+    for row in range(lo, hi):
+        falling = -values[row]
+        last = np.partition(falling, ids.shape[1] - 1)[ids.shape[1] - 1] if ids.shape[1] < falling.size else np.inf
+        labels = np.flatnonzero((falling <= last) & (falling < np.inf))
+        labels = labels[np.argsort(falling[labels], kind="stable")][: ids.shape[1]]
+        ids[row, : labels.size], scores[row, : labels.size] = labels, values[row, labels]
+    return OK, -1
+
+
+@kernel(plain=_dense)
 def dense(values, lo, hi, ids, scores):
     k = ids.shape[1]
     n_labels = values.shape[1]

@@ -2,12 +2,21 @@
 
 import numpy as np
 
-from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels import interpreted, kernel
 
 CLEAN, UNTIDY, NEGATIVE, NAN = 0, 1, 2, 3
 
 
-@kernel
+def _inspect(indptr, indices, data, lo, hi):
+    here, starts = indices[indptr[lo] : indptr[hi]], indptr[lo + 1 : hi] - indptr[lo]
+    rising = np.append(here[1:] > here[:-1], True)
+    rising[starts[starts > 0] - 1] = True  # the first of a row need not be above the last of another
+    if (here >= 0).all() and rising.all() and (data[indptr[lo] : indptr[hi]] > 0).all():
+        return CLEAN, -1
+    return interpreted.interpreted(inspect.py_func)(indptr, indices, data, lo, hi)
+
+
+@kernel(plain=_inspect)
 def inspect(indptr, indices, data, lo, hi):
     """``(state, place)`` of rows [lo, hi): CLEAN when labels rise strictly and every value is positive; UNTIDY when
     they need sorting, deduplicating or dropping of zeros; else the first fault and its offset."""
@@ -98,7 +107,18 @@ def hits(indptr, indices, ids, lo, hi, out):
             out[row, place] = left < stop and indices[left] == label
 
 
-@kernel
+def _duplicate_place(ids, lo, hi):
+    ordered = np.sort(ids[lo:hi], axis=1)
+    twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    if not twice.any():
+        return -1
+    row = lo + int(twice.argmax())
+    labels = ids[row].tolist()
+    places = (place for place, label in enumerate(labels) if label >= 0 and label in labels[:place])
+    return row * ids.shape[1] + next(places)
+
+
+@kernel(plain=_duplicate_place)
 def duplicate_place(ids, lo, hi):
     """The first ``row * k + place`` whose label stands earlier in its row, or -1."""
     k = ids.shape[1]

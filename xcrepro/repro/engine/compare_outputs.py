@@ -10,14 +10,13 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
-import importlib.metadata
 import io
 import itertools
 import math
 import platform
 import re
 
-from xcrepro.core import paths
+from xcrepro.core import extras, paths
 from xcrepro.core.errors import XCError
 
 PINNED = ("numpy", "scipy", "pandas", "matplotlib", "numba", "llvmlite")
@@ -40,7 +39,7 @@ def elsewhere() -> tuple[str, ...]:
     wanted = dict(line.split("==") for line in lines if "==" in line)
     found = []
     for name in PINNED:
-        installed = importlib.metadata.version(name)
+        installed = extras.version(name)
         if installed != wanted.get(name):
             found.append(f"{name} {installed}, committed with {wanted.get(name, 'another')}")
     here = f"{platform.machine()} {platform.system()}"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-import importlib.metadata
 import inspect
 import json
 import os
@@ -308,7 +307,7 @@ def code_of(kind: type[Model]) -> str:
 @cache
 def _libraries() -> str:
     """The libraries that train, with their versions."""
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in _LIBRARIES)
+    return ", ".join(f"{name} {extras.version(name)}" for name in _LIBRARIES)
 
 
 def _plain(value):
