@@ -30,21 +30,10 @@ PUBLISHED = "2026-11-20"
 _LANGUAGES = {"tib": ["en", "de"], "gutenberg": ["en", "mul"], "cooking": ["en"]}
 # Terms of Croissant 1.0 as its specification defines them; the reference loader warns of any that is missing.
 _PLAIN = (
-    *(
-        "citeAs",
-        "column",
-        "extract",
-        "field",
-        "fileObject",
-        "fileProperty",
-        "fileSet",
-        "format",
-        "includes",
-        "isLiveDataset",
-    ),
-    *("jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex", "repeated", "replace"),
-    *("samplingRate", "separator", "source", "subField", "transform", "equivalentProperty"),
-)
+    "citeAs", "column", "extract", "field", "fileObject", "fileProperty", "fileSet", "format", "includes",
+    "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex",
+    "repeated", "replace", "samplingRate", "separator", "source", "subField", "transform", "equivalentProperty"
+)  # fmt: skip
 _CONTEXT = {
     **{
         "@language": "en",

@@ -2,9 +2,13 @@
 // on a phone or from the keyboard on focus. The definitions are the glossary's (terms-data.js).
 "use strict";
 
-// The search shows a summary of what it finds; it fetches the pages, which a browser refuses where they are files.
-if (typeof DOCUMENTATION_OPTIONS !== "undefined" && location.protocol === "file:")
-  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+// The search fetches pages for summaries, which a browser refuses where they are files; an entry of the index is a place without
+// text, of which Sphinx makes none and then breaks.
+if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+document.addEventListener("DOMContentLoaded", () => {
+  const search = typeof Search === "undefined" ? {} : Search, made = search.makeSearchSummary;
+  search.makeSearchSummary = (html, words, place) => made(html, words, place) || made(html, words, "") || document.createElement("p");
+});
 
 (() => {
   const SKIP = "a, abbr, button, code, pre, script, style, h1, h2, h3, .math, mjx-container, .explore";
