@@ -301,18 +301,31 @@ def build(root: Path, out: Path) -> int:
     return sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
 
 
-def _linked(page: Path) -> None:
-    """The site's page about it leads to it."""
-    if page.exists():
-        said = r"<code[^>]*>(?:<span[^>]*>)?(run/index\.html)(?:</span>)?</code>"
-        page.write_text(re.sub(said, r'<a href="../\1">\1</a>', page.read_text(encoding="utf-8")), encoding="utf-8")
+def _linked(site: Path) -> None:
+    """The site's page about it leads to it, and each notebook that runs has a button."""
+
+    def change(page: str, what: str, instead: str) -> None:
+        if (path := site / page).exists():
+            path.write_text(re.sub(what, instead, path.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+
+    said = r"<code[^>]*>(?:<span[^>]*>)?(run/index\.html)(?:</span>)?</code>"
+    change("docs/browser.html", said, r'<a href="../\1">\1</a>')
+    for id in LIVE:
+        change(f"notebooks/{id}.html", r'(class="headerlink"[^\n]*</h1>)(?!\n<form)', rf"\1\n{BUTTON.format(id)}")
+
+
+BUTTON = (
+    '<form action="../../run/notebook.html"><button name="item" value="{}">Run this page</button> in your browser: '
+    "nothing is installed and nothing is sent.</form>"
+)
+"""Below the heading of a notebook's page on the site."""
 
 
 def main() -> int:
     root = project_root()
     try:
         size = build(root, root / "build/site/html/run")
-        _linked(root / "build/site/html/docs/browser.html")
+        _linked(root / "build/site/html")
     except Missing as error:
         print(f"The page for a browser's tab was not made: {error}")
         return 1

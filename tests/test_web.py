@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import xcrepro as xc
 from docs import browser
+from xcrepro.core import paths
 
 SECONDS = 300
 
@@ -87,3 +89,66 @@ def test_a_damaged_part_is_not_run(page, root, tmp_path):
         page.goto(f"{home}run/index.html")
         page.click("#example")
         assert "damaged" in reported(page, "damaged", "Done", "no report")
+
+
+def test_a_notebook_runs_to_its_committed_outputs_and_is_edited_stopped_and_begun_again(page):
+    page.goto(f"{page.home}run/notebook.html?item=beyond/certainty")
+    assert "MB" in reported(page, "Nothing is loaded")
+    page.click("#all")
+    notebook = json.loads((paths.project_root() / "notebooks/beyond/certainty.ipynb").read_text())
+    n_cells = sum(cell["cell_type"] == "code" for cell in notebook["cells"])
+    assert reported(page, "Done", "failed", "This ") == f"Done: {n_cells} cells gave what is committed."
+    assert page.query_selector_all("section img[src^='data:image/png']")
+    assert {url for url in page.asked if not url.startswith((page.home, "blob:", "data:"))} == set()
+    last = page.query_selector_all("section")[-1]
+    last.query_selector("textarea").fill("while True:\n    pass")
+    last.query_selector("button").click()
+    reported(page, "Running")
+    page.click("#stop")
+    assert reported(page, "Stopped") == "Stopped."
+    page.click("#again")
+    last.query_selector("textarea").fill("if 6:\n\t")
+    last.query_selector("textarea").press("Tab")
+    page.keyboard.type("print(6 * 7)")
+    first = page.query_selector_all("section")[0]
+    first.query_selector("button").click()
+    assert reported(page, "Done") == "Done: 1 cells gave what is committed."
+    page.reload()  # what was typed is still there
+    reported(page, "Nothing is loaded")
+    assert (
+        page.query_selector_all("section")[-1].query_selector("textarea").input_value() == "if 6:\n\t    print(6 * 7)"
+    )
+    with page.expect_download() as saved:
+        page.click("#save")
+    cells = json.loads(Path(saved.value.path()).read_text())["cells"]
+    assert [cell["cell_type"] for cell in cells] == [cell["cell_type"] for cell in notebook["cells"]]
+    assert cells[-1]["source"] == "if 6:\n\t    print(6 * 7)"
+
+
+def test_a_large_file_is_refused_before_it_is_read(page, tmp_path):
+    np.save(tmp_path / "truth.npy", np.eye(4))
+    with (tmp_path / "model.npy").open("wb") as file:
+        file.truncate(2**31)
+    page.set_input_files("#truth", tmp_path / "truth.npy")
+    page.set_input_files("#predictions", tmp_path / "model.npy")
+    page.click("button[type=submit]")
+    said = reported(page, "MB")
+    assert "2147 MB" in said
+    assert "xcrepro report truth.npy model.npy" in said
+
+
+def test_a_file_that_was_changed_is_said(page, tmp_path):
+    for name in ("truth", "model"):
+        np.save(tmp_path / f"{name}.npy", np.eye(4))
+    page.set_input_files("#truth", tmp_path / "truth.npy")
+    page.set_input_files("#predictions", tmp_path / "model.npy")
+    (tmp_path / "model.npy").unlink()
+    page.click("button[type=submit]")
+    assert "model.npy cannot be read" in reported(page, "cannot", "Done", "no report")
+
+
+def test_a_browser_without_webassembly_is_told(page):
+    page.add_init_script("delete window.WebAssembly")
+    page.reload()
+    assert "lacks WebAssembly" in reported(page, "lacks")
+    assert page.is_disabled("button[type=submit]")

@@ -61,8 +61,7 @@ function editable(about, number) {
 }
 
 async function opened() {
-  const { id: _, ...asking } = { job: "open", project: page.project, lesson };
-  open = Boolean(await asked({ ...asking, id }));
+  open = Boolean(await asked({ job: "open", project: page.project, lesson, id }));
   return open;
 }
 
@@ -93,8 +92,8 @@ async function run(wanted) {
     }
     Object.assign(cell, { ran: true, outputs });
     if (end.differs === "") equal += 1;
-    else if (end.differs !== "not compared") differ += 1;
-    state(cell, !end.ends ? "failed" : end.differs === "" ? "as committed" : end.differs === "not compared" ? "your own" : `differs: ${end.differs}`);
+    else if (end.ends && end.differs !== "not compared") differ += 1;
+    state(cell, !end.ends ? "failed" : end.differs === "" ? "as committed" : end.differs === "not compared" ? "ran" : `differs: ${end.differs}`);
     if (!end.ends && !lesson) return say(`Cell ${cell.number + 1} failed, so those below did not run.`);
   }
   say(`Done: ${equal} cells gave what is committed${differ ? `, ${differ} did not` : ""}.`);

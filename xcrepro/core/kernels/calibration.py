@@ -6,8 +6,8 @@ squares. So the bits do not depend on the order of the pairs.
 
 import numpy as np
 
-from xcrepro.core.kernels import kernel
-from xcrepro.core.kernels.elementary import log
+from xcrepro.core.kernels import interpreted, kernel
+from xcrepro.core.kernels.elementary import log, logs
 
 PARTS = 4  # of a sum; what lies below the last is cut off
 BITS = 40  # of each part; of the first behind the point:
@@ -59,7 +59,39 @@ def _add_losses(happened, often, n, total):
             _add_rest(rest, total, LOSS, often[i])
 
 
-@kernel
+def _sums(scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
+    p, width = scores[lo:hi].astype(np.float64), edges.size - 2
+    there = np.logical_and.accumulate(ids[lo:hi] >= 0, axis=1) if ids.size else np.ones(p.shape, bool)
+    if not ((p >= 0.0) & (p <= 1.0))[there].all():
+        given = scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tables, totals
+        return interpreted.interpreted(sums.py_func)(*given)
+    (row, place), p, hit = np.nonzero(there), p[there], hits[lo:hi][there].astype(np.intp)
+    often = times[lo:hi][row] if times.size else np.ones(p.size, np.int64)
+    b = (p * width).astype(np.intp)
+    b += (p >= edges[b + 1]).astype(np.intp) - (p < edges[b])
+    fields, t = tables.reshape(-1, FIELDS), bucket[place].astype(np.intp)
+    cell = (t * tables.shape[1] + b) * 2 + hit
+
+    def add(table, at, field, rest, often):
+        for part in range(PARTS):
+            whole = rest.astype(np.int64)
+            np.add.at(table[:, field + part], at, often * whole)
+            rest = (rest - whole) * 2.0**BITS
+
+    np.add.at(fields[:, COUNT], cell, often)
+    add(fields, cell, SCORE, p * 2.0**SCORE_BITS, often)
+    add(fields, cell, SQUARE, p * p * 2.0**SCORE_BITS, often)
+    if with_loss:
+        happened = np.abs((1.0 - hit) - p)
+        kept = happened > floor
+        np.add.at(totals[:, CAPPED], t[~kept], often[~kept])
+        logged = np.empty(int(kept.sum()))
+        logs.plain(happened[kept], logged)
+        add(totals, t[kept], LOSS, -logged * 2.0**LOSS_BITS, often[kept])
+    return -1
+
+
+@kernel(plain=_sums)
 def sums(scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
     """Add the pairs of rows [lo, hi) to the int64 ``tables`` (buckets, bins, 2, FIELDS) and ``totals`` (buckets, TOTALS).
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcrepro.core.kernels import kernel
-from xcrepro.core.kernels.elementary import exp, log
+from xcrepro.core.kernels.elementary import exp, log, logs
 
 STEP = np.uint64(0x9E3779B97F4A7C15)  # 2 ** 64 over the golden ratio
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -65,7 +65,24 @@ def poissons(seed, stream, means, out):
                 count += 1
 
 
-@kernel
+@np.errstate(over="ignore")
+def _normals(key, out):
+    have, count = 0, 0
+    while have < out.size:
+        pairs = out.size - have  # of four pairs three are in the circle, and each makes two
+        counts = np.arange(count + 1, count + 2 * pairs + 1).astype(np.uint64)
+        numbers = (mix.py_func(np.uint64(key) + counts * STEP) >> _S11) * _UNIT
+        points = (2.0 * numbers - 1.0).reshape(pairs, 2)
+        square = points[:, 0] * points[:, 0] + points[:, 1] * points[:, 1]
+        inside = (square > 0.0) & (square < 1.0)
+        square, logged = square[inside], np.empty(int(inside.sum()))
+        logs.plain(square, logged)
+        found = (points[inside] * np.sqrt(-2.0 * logged / square)[:, None]).ravel()[: out.size - have]
+        out[have : have + found.size] = found
+        have, count = have + found.size, count + 2 * pairs
+
+
+@kernel(plain=_normals)
 def normals(key, out):
     """Fill ``out`` with the standard normal numbers of a key: Marsaglia's polar method, two of each pair in the circle."""
     i, count = 0, 0
