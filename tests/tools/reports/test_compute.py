@@ -314,8 +314,8 @@ def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, 
     [
         ((0.5, 0.45), 0.01, "P", "a leads P@1 by 5.0 points"),
         ((0.45, 0.5), 0.01, "abandonment", "a leads abandonment@1 by 5.0 points"),
-        ((0.5, 0.45), 0.2, "P", "No clear leader in P@1: a and b may be the best"),
-        ((0.5, 0.45), None, "P", "a has the best P@1, 50.0 %"),  # not compared
+        ((0.5, 0.45), 0.2, "P", "No clear leader in P@1 between a and b"),
+        ((0.5, 0.45), None, "P", "a has the best P@1, 50.0 %, which was not tested"),  # not compared
         ((0.5,), None, "P", "P@1 is 50.0 %"),
         ((np.nan, np.nan), None, "P", "P@1 is not known"),
     ],

@@ -80,7 +80,7 @@ SAID = {
     "one label": {"leads": "P@1 of a is", "loses": "a misses nothing"},
     "filters": {"suspicious": "Look at this first: a: filter pairs", "next": "settle that sign"},
     "forty models": {"leads": "m00, m01, m02 and 17 more are too close to call"},
-    "no names": {"leads": "a leads clearly", "suspicious": "Nothing looks wrong: predictions"},
+    "no names": {"leads": "a leads clearly", "suspicious": "Nothing looks wrong: no sign"},
     "clear lead": {"leads": "b leads clearly in P@1, nDCG@5, PSP@5, macro-F1@5 and ECE@5", "scores": "The scores of b"},
     "split leads": {
         "leads": "b leads clearly in ECE@5; in nDCG@5 no difference is clear",
@@ -166,7 +166,7 @@ def test_where_the_leader_loses_is_counted_label_by_label(asked):
         hits += [label in top[row] for row, label in zip(*np.nonzero(Y), strict=True) if low <= counts[label] <= high]
     rare, often = (f"{100 * np.mean(hits):.0f} %" for hits in found.values())
     assert (
-        f"labels with 10-99 training points: it finds {rare} of what is relevant there, but {often} at"
+        f"labels with 10-99 training points: among its first 5 are {rare} of what is relevant there, but {often} at"
         in first.loses(m)
     )
 

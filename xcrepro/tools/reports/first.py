@@ -117,13 +117,15 @@ def loses(m: Measured) -> str:
         return f"{m.leader} misses nothing: all relevant labels are among its first {m.k}."
     if share(mine[worst]) == share(mine[best]):
         return f"{m.leader} finds {share(mine[best])} of the relevant labels among its first {m.k}."
-    both = f"it finds {share(mine[worst])} of what is relevant there, but {share(mine[best])} at labels with {best}"
+    both = (
+        f"among its first {m.k} are {share(mine[worst])} of what is relevant there, but {share(mine[best])} at {best}"
+    )
     text = f"{m.leader} is weakest on labels with {worst} {m.given.counted} points: {both}"
     ahead = [band for band in found.index if found.loc[band].max() > mine[band]]
     if ahead:
         band = max(ahead, key=lambda band: found.loc[band].max() - mine[band])
         text += f"; {found.loc[band].idxmax()} finds more at labels with {band}, {share(found.loc[band].max())}"
-        text += "" if band == worst else f" and not {share(mine[band])}"
+        text += "" if band == worst else f" where it finds {share(mine[band])}"
     return f"{text}."
 
 
@@ -163,7 +165,7 @@ def suspicious(m: Measured) -> str:
             pairs, of = finding.evidence["pairs"], finding.evidence["of"]
             some = f"{number(pairs / of, 'P')} % of the" if pairs / of >= LEAST_UNSEEN else f"{pairs:,} of {of:,}"
             said.append(f"{some} relevant labels have no training point, so no model can learn them")
-    checked = "Predictions and truth fit each other, and ties decide little"
+    checked = "No sign that rows or labels are mixed up, and equal scores decide little"
     return (
         f"{checked}. But {' and '.join(said)}." if said else f"Nothing looks wrong: {checked[0].lower()}{checked[1:]}."
     )
@@ -192,8 +194,8 @@ def next_step(m: Measured) -> str:
     if m.given.with_probabilities and m.ece("before") >= 2 * OFF and m.ece("after") < m.ece("before") / 2:
         how = compute.CALIBRATORS[m.asked.calibrator]
         return (
-            f"Next: if you need probabilities or a threshold, put {how} behind {m.scored} first, fitted on validation points "
-            "(xc.calibrate)."
+            f"Next: if you need probabilities or a threshold, map the scores of {m.scored} by {how} first, fitted on "
+            "validation points (xc.calibrate)."
         )
     if len(m.prices) and (m.prices["model"] == m.leader).any():
         rows = m.prices[m.prices["model"] == m.leader]

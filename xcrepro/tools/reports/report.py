@@ -384,10 +384,15 @@ def _file(files: Mapping[str, bytes], *names: str) -> str:
 
 def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, str], used: list) -> str:
     """The page: the first screen, five points, the parts, and at the end what it was made with."""
+    from xcrepro.tools.reports import sentences
     from xcrepro.tools.reports.parts import NOTES
 
     lead, *others = about["sentences"].values() or [""]
-    marks = "<p><small>bold: the best · ▲ leads clearly · ≈ too close to call</small></p>" * (len(about["models"]) > 1)
+    low = [name for name in (board.columns if board else ()) if sentences.is_lower(name.rpartition("@")[0])]
+    marks = " · ".join(
+        ["bold: the best", "▲ leads clearly", "≈ too close to call", *(f"{one}: lower is better" for one in low)]
+    )
+    marks = f"<p><small>{marks}</small></p>" * (len(about["models"]) > 1)
     doubts, (who, bracket, by) = about["warnings"], lead.partition(" (")
     rest = html.folded(f"{len(doubts) - 1} more", html.said(doubts[1:]))
     sign = f'<div class="warnings" role="note">{html.said(["Warning: " + doubts[0]])}{rest}</div>' if doubts else ""

@@ -402,7 +402,9 @@ def memory(step: Step) -> float:
 def ahead(name: str, steps: Sequence[Step], jobs: int | None = None) -> str:
     """What a dataset will take: its archive, the notebooks, time and memory; where training takes long, how to do without."""
     entry, items = registry.get(name), [step.entry.id for step in steps]
-    where = "is proprietary" if entry.proprietary else "is on this machine" if locate.at_hand(name) else "will be fetched"
+    where = (
+        "is proprietary" if entry.proprietary else "is on this machine" if locate.at_hand(name) else "will be fetched"
+    )
     told = [f"{entry.printed_name}: {where}; {len(steps)} notebooks"]
     if entry.n_train and entry.n_labels:
         costs = read_costs(paths.committed(COSTS))

@@ -131,9 +131,9 @@ def lead(metrics: pd.DataFrame, pairs: pd.DataFrame, metric: str, k: int) -> str
         return f"{what} is {value}"
     others, near = against(pairs, best, metric, k), not_clearly_worse(metrics, pairs, metric, k)
     if not len(others):
-        return f"{best} has the best {what}, {value}"
+        return f"{best} has the best {what}, {value}, which was not tested"
     if len(near) > 1:
-        return f"No clear leader in {what}: {listed(sorted(near), 3)} may be the best"
+        return f"No clear leader in {what} between {listed(sorted(near), 3)}"
     return f"{best} leads {what} by {distance(others['value'].abs().min(), metric)}"
 
 
