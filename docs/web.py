@@ -52,15 +52,13 @@ _NOT_JUDGED = "notebooks", "figures", "predictions", "gutenberg", "tib", "cookin
 EXAMPLE = 400
 """Test points of the example."""
 LIVE = (
-    "jain16/table3_table4",
-    "coverage/table2_table3",
     "beyond/noise_floor",
     "beyond/certainty",
     "calibration/table1_counterexample",
     "course/01_data_and_long_tail",
     "course/02_precision_and_ndcg",
 )
-"""The notebooks that run in a tab."""
+"""The notebooks that run in a tab within some minutes."""
 
 
 class Missing(Exception):
