@@ -93,7 +93,7 @@ def load(
     -------
     Dataset
         ``train`` and ``test`` with ``X`` and ``Y`` as csr_matrix (float32, int32 indices), same widths in both. Where
-        the split or an average (see :func:`compare`) is another than printed, ``notes`` say so and ``comparable`` is
+        the split or an average (see :func:`xcrepro.core.data.against_print.compare`) is another than printed, ``notes`` say so and ``comparable`` is
         False.
 
     Raises
