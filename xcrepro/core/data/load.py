@@ -93,8 +93,8 @@ def load(
     -------
     Dataset
         ``train`` and ``test`` with ``X`` and ``Y`` as csr_matrix (float32, int32 indices), same widths in both. Where
-        the split or an average (see :func:`xcrepro.core.data.against_print.compare`) is another than printed, ``notes`` say so and ``comparable`` is
-        False.
+        the split or an average (:func:`xcrepro.core.data.against_print.compare`) is another than printed, ``notes`` say so
+        and ``comparable`` is False.
 
     Raises
     ------

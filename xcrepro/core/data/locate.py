@@ -133,7 +133,7 @@ def lies_beside(entry: Entry) -> bool:
 
 
 def at_hand(name: str) -> bool:
-    """Whether the real data of a dataset of the catalogue are on this machine, so that :func:`xcrepro.load` downloads nothing."""
+    """Whether the real data of a dataset of the catalogue are on this machine, so that nothing is downloaded."""
     entry = registry.get(name)
     return available_folder(entry) is not None or own_archive(entry).is_file()
 
@@ -146,7 +146,7 @@ def require(name: str) -> None:
 
 
 def home_of(name: str, path: str | os.PathLike | None = None) -> Path | None:
-    """The folder in which :func:`xcrepro.load` finds a dataset's files; None where there is none, and of what comes with the kit."""
+    """The folder in which a dataset's files are found; None where there is none, and of what comes with the kit."""
     place = locate(name, path)
     return place.folder and place.home
 

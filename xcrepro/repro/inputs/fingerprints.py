@@ -275,7 +275,9 @@ def _by_shape(truth: Truth, mark: str) -> Recognised:
             for part in ("test", "train"):
                 if shape == (row.get(f"n_{part}"), row.get("n_labels")):
                     there = [k for k in table() if k.dataset == entry.name and k.part == part]
-                    several = f"it is none of its {len(there)} known contents" if there else "its content is not on record"
+                    several = (
+                        f"it is none of its {len(there)} known contents" if there else "its content is not on record"
+                    )
                     aside = "it is not its one known content" if len(there) == 1 else several
                     text = (
                         f"no known split: {shape[0]:,} points and {shape[1]:,} labels are the shape of {_called(part)} "

@@ -124,8 +124,8 @@ def loses(m: Measured) -> str:
     ahead = [band for band in found.index if found.loc[band].max() > mine[band]]
     if ahead:
         band = max(ahead, key=lambda band: found.loc[band].max() - mine[band])
-        text += f"; {found.loc[band].idxmax()} finds more at labels with {band}, {share(found.loc[band].max())}"
-        text += "" if band == worst else f" where it finds {share(mine[band])}"
+        text += f"; {found.loc[band].idxmax()} finds more at labels with {band}: {share(found.loc[band].max())}"
+        text += "" if band == worst else f", and {m.leader} {share(mine[band])}"
     return f"{text}."
 
 
