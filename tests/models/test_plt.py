@@ -345,6 +345,23 @@ def test_a_loaded_tree_has_the_same_structure(models, tmp_path):
     assert xc.models.load(tmp_path / "plt").structure().equals(models[3, "logistic"].structure())
 
 
+@pytest.mark.parametrize("L", [256, 257])
+def test_places_of_one_byte_change_no_bit(L, tmp_path, monkeypatch):
+    rng = np.random.default_rng(L)
+    X, Y = rng.random((300, 6), np.float32), np.eye(L, dtype=np.float32)[np.arange(300) % L]
+    model = PLT(trees=1, tree="flat", max_iter=2)
+    top, size = model.fit(X, Y).predict(X, 4), 1 if L == 256 else 4
+    assert model._forest.child.itemsize == size
+    monkeypatch.setattr(plt, "_BYTE", 0)
+    assert same_bits(model.fit(X, Y).predict(X, 4), top)
+    assert model._forest.child.itemsize == 4
+    model.save(tmp_path / "plt")
+    monkeypatch.undo()
+    read = xc.models.load(tmp_path / "plt")
+    assert read._forest.child.itemsize == size
+    assert same_bits(read.predict(X, 4), top)
+
+
 # ---------------------------------------------------------------------------------------------- edges
 
 

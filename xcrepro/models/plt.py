@@ -24,6 +24,7 @@ _KMEANS_ROUNDS = 100
 # All nodes are opened, a block of rows at a time, where the trees have no more than _FEW_NODES and k times _MANY is L or more,
 # or the choice is greedy: that opens most of them.
 _MANY, _FEW_NODES, _BLOCK = 500, 30_000, 64
+_BYTE = 256  # children of a chunk whose places fit into one byte
 _ROWS = 4096  # until how far it is may be said, where nodes are opened row by row
 # Nodes with a larger share of the work than one in so many are trained first; labels whose features are made in one go.
 _SHARES, _LABELS = 256, 4096
@@ -278,13 +279,13 @@ class PLT(Resumable):
         labels = np.flatnonzero(np.diff(positives.indptr)).astype(np.int32)
         positives = positives[:, labels]
         workers = threads.count()
-        weights = _Weights()
         with threads.pool(workers) as pool:
 
             def run(work: Callable, jobs: list) -> Iterator:
                 return map(work, jobs) if workers == 1 else pool.map(work, jobs)
 
             plans = self._grow(rows, positives, missing, run)
+            weights = _Weights([*plans.values(), *(plan for plan, _ in done.values())])
             columns = {tree: positives[:, plan.order] for tree, plan in plans.items()}
             progress = Progress(sum(_work(columns[tree], plan).sum() for tree, plan in plans.items()))
             for tree in range(self.trees):
@@ -361,7 +362,7 @@ class PLT(Resumable):
                 float(self.C), float(self.eps), int(self.max_iter), float(self.threshold), key,
             )  # fmt: skip
             progress.add(work[chunk])
-            return np.array([points.size]), np.array([trained[0].size]), *trained
+            return np.array([points.size]), np.array([trained[0].size]), trained[0], np.diff(trained[1]), *trained[2:]
 
         # Large nodes first, so that none is left to one thread at the end; the others in order, so that few wait in memory.
         large = work > work.sum() / _SHARES
@@ -421,7 +422,10 @@ class PLT(Resumable):
         sound = _runs(feature_start, arrays["owner"].size, 0, features.size) and _inside(features, 0, n_features)
         _refuse({"features": sound})
         small = np.int32 if max(features.size, arrays["weight"].size) < 2**31 else np.int64
-        arrays["weight_start"] = arrays["weight_start"].astype(small)
+        arrays["weight_start"] = arrays["weight_start"].astype(small, copy=False)
+        child = arrays["child"]
+        if child.dtype != np.uint8 and child.size and 0 <= child.min() and child.max() < _BYTE:
+            arrays["child"] = child.astype(np.uint8)
         found = np.zeros(n_features + 2, np.int64), np.empty(features.size, np.int32), np.empty(features.size, small)
         plt_search.by_feature(feature_start, features, *found)
         arrays |= {"starts": found[0][:-1], "meeting": found[1], "place": found[2]}
@@ -564,39 +568,35 @@ class _Growing:
 class _Weights:
     """What the chunks of all trees have learned, chunk after chunk.
 
-    n_points and n_features have a number for each chunk, weight_start one for each feature of each, bias one for each child.
+    n_points and n_features have a number for each chunk, n_weights one for each feature of each, bias one for each child.
     """
 
     TYPES: ClassVar = {
         "n_points": np.int64,
         "n_features": np.int64,
         "features": np.int32,
-        "weight_start": np.int64,
+        "n_weights": np.int32,
         "child": np.int32,
         "weight": np.float32,
         "bias": np.float32,
     }
 
-    def __init__(self) -> None:
+    def __init__(self, plans: list[_Plan]) -> None:
         self.arrays = {name: _Growing(dtype) for name, dtype in self.TYPES.items()}
+        if all(len(plan.children(node)) <= _BYTE for plan in plans for node in plan.inner()):
+            self.arrays["child"] = _Growing(np.uint8)
 
     def add(self, *chunks: np.ndarray) -> None:
-        """Chunks of the same tree, or all of it: arrays in the order of TYPES, whose weight_start begins with 0."""
-        for (name, array), values in zip(self.arrays.items(), chunks, strict=True):
-            array.add(values[:-1] + self.arrays["weight"].size if name == "weight_start" else values)
+        """Chunks of the same tree, or all of it: arrays in the order of TYPES."""
+        for array, values in zip(self.arrays.values(), chunks, strict=True):
+            array.add(values)
 
     def ends(self) -> list[int]:
         return [array.size for array in self.arrays.values()]
 
     def since(self, first: list[int]) -> dict[str, np.ndarray]:
         """What was added after ``first``, as :meth:`add` takes it."""
-        pieces = {
-            name: array.room[lo : array.size] for (name, array), lo in zip(self.arrays.items(), first, strict=True)
-        }
-        weights = pieces["weight"].size
-        start = pieces["weight_start"]
-        pieces["weight_start"] = np.append(start - (self.arrays["weight"].size - weights), weights)
-        return pieces
+        return {name: array.room[lo : array.size] for (name, array), lo in zip(self.arrays.items(), first, strict=True)}
 
 
 def _packed(plan: _Plan, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -634,7 +634,6 @@ def _assemble(plans: list[_Plan], weights: _Weights, labels: np.ndarray, n_label
         found = labels[plan.order[places]]
         label[first:last][is_leaf] = found
         leaf[tree, found] = first + np.flatnonzero(is_leaf)
-    weights.arrays["weight_start"].add(np.array([weights.arrays["weight"].size]))
     learned = {name: weights.arrays.pop(name).whole() for name in [*weights.arrays]}
     return {
         "chunk": chunk,
@@ -643,10 +642,18 @@ def _assemble(plans: list[_Plan], weights: _Weights, labels: np.ndarray, n_label
         "owner": owner,
         "child_start": child_start.astype(np.int64),
         "leaf": leaf,
-        "feature_start": np.cumsum([0, *learned.pop("n_features")]).astype(np.int64),
+        "feature_start": _starts(learned.pop("n_features")).astype(np.int64),
+        "weight_start": _starts(learned.pop("n_weights")),
         **learned,
         "bias": np.concatenate([np.ones(n_trees, np.float32), learned["bias"]]),
     }
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    """Where runs of these sizes begin, and the last ends; in half the memory where that is a 32-bit number."""
+    found = np.zeros(sizes.size + 1, np.int32 if sizes.sum(dtype=np.int64) < 2**31 else np.int64)
+    np.cumsum(sizes, out=found[1:])
+    return found
 
 
 class _Rows(NamedTuple):

@@ -76,15 +76,20 @@ def _meet(forest, index, value, lo, hi, first, after, place, x):
 
 
 @kernel
-def _add(weight_start, weights, child, i, x, lo, size, out):
-    """The weights of one meeting, times the point's value, to out[lo:lo + size]."""
-    begin, end = weight_start[i], weight_start[i + 1]
+def _add(weight_start, weights, child, i, x, lo, hi, out):
+    """The weights of one meeting, times the point's value, to out[lo:hi].
+
+    Places without a sign: one that could count from the end keeps a loop from being made of vector instructions.
+    """
+    begin, end = np.uint64(weight_start[i]), np.uint64(weight_start[i + 1])
+    first, size = np.uint64(lo), np.uint64(hi - lo)
     if end - begin == size:
         for u in range(size):
-            out[lo + u] += x * weights[begin + u]
+            at = np.uint64(u)
+            out[first + at] += x * weights[begin + at]
     else:
         for at in range(begin, end):
-            out[lo + child[at]] += x * weights[at]
+            out[first + np.uint64(child[at])] += x * weights[at]
 
 
 @kernel
@@ -108,7 +113,7 @@ def _open(forest, c, first, after, place, x, hinge, probability):
     n = first[c]
     weight_start, weights, child = forest.weight_start, forest.weight, forest.child
     while n >= 0:
-        _add(weight_start, weights, child, place[n], np.float64(x[n]), lo, hi - lo, probability)
+        _add(weight_start, weights, child, place[n], np.float64(x[n]), lo, hi, probability)
         n = after[n]
     _to_probabilities(probability[forest.owner[c]], hinge, sums)
 
@@ -186,8 +191,7 @@ def open_all(forest, indptr, index, value, hinge, lo, hi, probability):
             x = np.float64(value[j])
             for i in range(starts[index[j]], starts[index[j] + 1]):
                 c = meeting[i]
-                first = child_start[c]
-                _add(weight_start, weights, child, place[i], x, first, child_start[c + 1] - first, found)
+                _add(weight_start, weights, child, place[i], x, child_start[c], child_start[c + 1], found)
         for v in range(forest.child_start[0]):
             found[v] = 1.0
         for c in range(forest.owner.size):

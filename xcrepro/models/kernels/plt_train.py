@@ -271,7 +271,7 @@ def _move(start, index, value, w, i, step):
     w[-1] += step
 
 
-@kernel
+@kernel(error_model="numpy")
 def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
     """l2-regularised logistic regression by dual coordinate descent (Yu, Huang and Lin 2011, algorithm 5).
 
@@ -284,6 +284,9 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
     rest = np.full(n, C - tiny)
     for i in range(n):
         _move(start, index, value, w, i, y[i] * tiny)
+    # A point that does not move has the log odds of its last visit: most visits need no logarithm.
+    odds = np.full(n, log(tiny / (C - tiny)))
+    of_rest = np.zeros(n, np.bool_)
     order = np.arange(n)
     least = min(1e-8, eps)
     inner_eps = 1e-2
@@ -298,8 +301,10 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
             flip = 0.5 * q * (rest[i] - a[i]) + b < 0.0
             old = rest[i] if flip else a[i]
             slope = -b if flip else b
-            z = 0.1 * old if C - old < 0.5 * C else old
-            gradient = q * (z - old) + slope + log(z / (C - z))
+            far = C - old < 0.5 * C
+            z = 0.1 * old if far else old
+            log_odds = odds[i] if flip == of_rest[i] and not far else log(z / (C - z))
+            gradient = q * (z - old) + slope + log_odds
             worst = max(worst, abs(gradient))
             moved = False
             for _ in range(100):
@@ -309,8 +314,10 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
                 steps += 1
                 try_z = z - gradient / (q + C / (C - z) / z)
                 z = try_z if try_z > 0.0 else 0.1 * z
-                gradient = q * (z - old) + slope + log(z / (C - z))
+                log_odds = log(z / (C - z))
+                gradient = q * (z - old) + slope + log_odds
             if moved:
+                odds[i], of_rest[i] = log_odds, flip
                 if flip:
                     rest[i], a[i] = z, C - z
                     _move(start, index, value, w, i, y[i] * (old - z))
@@ -426,6 +433,7 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
     Returns (features, start, child, weight, bias): weights by feature, start[i]:start[i + 1] those of features[i].
     """
     n, n_children = start.size - 1, positive_start.size - 1
+    index = index.view(np.uint32)  # of a number without a sign nobody has to ask whether it counts from the end
     square = np.ones(n)
     for i in range(n):
         for j in range(start[i], start[i + 1]):
