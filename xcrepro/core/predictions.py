@@ -261,7 +261,7 @@ class TopK:
             fault = kernel.check_ids(indptr, indices, n_labels, lo, hi)
             return fault if fault[0] else kernel.csr(indptr, indices, data, lo, hi, ids, best)
 
-        faults = threads.over_rows(n, rank, min_rows=4096)
+        faults = threads.over_rows(n, rank, min_rows=512)
         _raise_first(faults, lambda place: (row_of(indptr, place), int(indices[place])))
         return cls(_held(ids, best, data.dtype), best, n_labels)
 

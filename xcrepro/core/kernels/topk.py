@@ -41,14 +41,10 @@ def check_ids(indptr, indices, n_labels, lo, hi):
     stamp = 0
     for row in range(lo, hi):
         start, stop = indptr[row], indptr[row + 1]
-        rising = True
-        previous = -1
-        for j in range(start, stop):
-            if indices[j] <= previous:
-                rising = False
-                break
-            previous = indices[j]
-        if rising:
+        own, falls = indices[start:stop], False
+        for j in range(1, own.size):  # to the end, so that it is done by vector instructions
+            falls |= own[j] <= own[j - 1]
+        if not falls:
             continue
         if n_labels > _BYTES:
             while hashed.size < 2 * (stop - start):

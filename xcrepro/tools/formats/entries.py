@@ -186,10 +186,12 @@ class Entries:
 
     def _matrix(self, rows: np.ndarray, labels: np.ndarray, scores: np.ndarray, n: int) -> sparse.csr_matrix:
         """The scores at their places, a row's labels in order; a label that a row has twice is there twice."""
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
         width = self.index.width(int(labels.max(initial=-1)))
-        order = slice(None) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
-        found = sparse.csr_matrix((scores[order].copy(), labels[order].copy(), indptr), shape=(n, width))
+        if not (rows[1:] >= rows[:-1]).all():
+            order = np.argsort(rows, kind="stable")
+            rows, labels, scores = rows[order], labels[order], scores[order]
+        indptr = np.searchsorted(rows, np.arange(n + 1, dtype=rows.dtype))
+        found = sparse.csr_matrix((scores.copy(), labels.copy(), indptr), shape=(n, width))
         found.sort_indices()
         return found
 

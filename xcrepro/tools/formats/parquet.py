@@ -93,7 +93,7 @@ def _read(path: str | os.PathLike, index: Index, scored: bool) -> Entries:
     else:
         texts, codes = _coded(path, column("row"), "row", "a row number or a row id")
         places = [index.row(path, None, text) for text in texts]
-        rows = np.array([-1 if row is None else row for row in places], np.int64)[codes]
+        rows = _placed(places)[codes]
         labels, scores = column("label"), None
     texts, codes = _coded(path, labels, "label", "a whole number or a name", ends)
     del labels  # these columns are the most of what is in memory
@@ -116,9 +116,14 @@ def _flat(path: str | os.PathLike, column: Callable, entries: Entries) -> tuple[
     if len(odd := np.flatnonzero(~(sizes == others))):
         found = ", ".join(shown(_values(path, part[odd[0] :][:1])[0]) for part in (labels, scores) if part is not None)
         raise DataError(path, f"labels and scores {found} in row {odd[0]} of the table", "lists of one length")
-    rows = np.array([-1 if row is None else row for row in places], np.int64).repeat(sizes.astype(np.int64))
+    rows = _placed(places).repeat(sizes.astype(np.int64))
     labels, scores = (None if part is None else pa.compute.list_flatten(part) for part in (labels, scores))
     return rows, labels, scores, sizes.cumsum()
+
+
+def _placed(places: list[int | None]) -> np.ndarray:
+    """The rows that are meant, -1 of what is left out; half the memory of 64 bits, once there is one for each pair."""
+    return np.array([-1 if row is None else row for row in places], np.int32)
 
 
 def _lengths(types, column) -> np.ndarray:
@@ -198,7 +203,9 @@ def _reading(path: str | os.PathLike) -> Iterator[None]:
 
 def _column(path: str | os.PathLike, file, name: str):
     with _reading(path):
-        return file.read([name]).column(0)
+        found = file.read([name], use_threads=False).column(0)
+    _pyarrow().default_memory_pool().release_unused()  # it would keep what decoding took
+    return found
 
 
 def _values(path: str | os.PathLike, column) -> list:
