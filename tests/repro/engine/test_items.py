@@ -285,6 +285,21 @@ def test_two_tables_of_one_name_are_refused(committed):
         item.save_table(TABLE.head(1), part="checked")
 
 
+def test_a_table_that_says_other_data_is_not_as_committed(committed, monkeypatch, tmp_path):
+    """But for that of a picture, whose data ``save_figure`` may name in other words."""
+    notes = tmp_path / "notes"
+    monkeypatch.setenv("XCREPRO_RECORD", str(notes))
+    file = committed / "one-checked.csv"
+    file.write_text("k,P,data\n1,0.5,of another day\n")
+    for picture in (True, False):
+        (committed / "one-checked.png").write_bytes(b"") if picture else (committed / "one-checked.png").unlink()
+        item = of()
+        item.made_from("as printed")
+        item.check(TABLE.head(1), "checked")
+        assert ("moved" in repro.engine.run_log.read(notes)) == (not picture)
+    assert file.read_text() == "k,P,data\n1,0.5,as printed\n"
+
+
 def test_accepting_writes_without_a_word(committed, monkeypatch, tmp_path):
     notes = tmp_path / "notes"
     monkeypatch.setenv("XCREPRO_RECORD", str(notes))

@@ -210,13 +210,14 @@ class Item:
             return
         text, file = self._claim(table, part), self._committed(part, ".csv")
         differs = ""
-        # Where the data are from may be said by save_figure or save_table, which write the same file.
+        # Where a picture's data are from save_figure may say otherwise, which writes the same file.
+        drawn = self._committed(part, ".png").is_file()
+        whole = tables.csv_text(tables.with_origin(table, self.origin), True)
         # A reader's own folder gets the file, a folder for comparing does not.
         missing = not (file if self.wishes.folder else self.folder / self._file(part, ".csv")).is_file()
-        if missing or tables.without_origin(file.read_text(encoding="utf-8", errors="replace")) != text:
-            differs = self._write(
-                {".csv": tables.csv_text(tables.with_origin(table, self.origin), True).encode()}, part
-            )
+        old = "" if missing else file.read_text(encoding="utf-8", errors="replace")
+        if missing or (tables.without_origin(old) != text if drawn else old != whole):
+            differs = self._write({".csv": whole.encode()}, part)
         else:
             run_log.note("output", str(self.folder / self._file(part, ".csv")))
         if not quiet:
