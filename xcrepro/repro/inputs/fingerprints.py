@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import itertools
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -270,22 +271,16 @@ def known_twins() -> dict[str, KnownTwin]:
 
 def _by_shape(truth: Truth, mark: str) -> Recognised:
     shape = truth.n_rows, truth.n_labels
+    said = f"no known split: {shape[0]:,} points and {shape[1]:,} labels are the shape of"
     for entry in registry.package().values():
-        for row in entry.published.values():
-            for part in ("test", "train"):
-                if shape == (row.get(f"n_{part}"), row.get("n_labels")):
-                    there = [k for k in table() if k.dataset == entry.name and k.part == part]
-                    several = (
-                        f"it is none of its {len(there)} known contents" if there else "its content is not on record"
-                    )
-                    aside = "it is not its one known content" if len(there) == 1 else several
-                    text = (
-                        f"no known split: {shape[0]:,} points and {shape[1]:,} labels are the shape of {_called(part)} "
-                    )
-                    text += f"of {entry.printed_name}, but {aside}"
-                    return Recognised(entry.name, part, "same shape", False, text, mark)
-    text = f"no known split: {shape[0]:,} points and {shape[1]:,} labels are the shape of no split in the catalogue"
-    return Recognised("", "", "none", False, text, mark)
+        for row, part in itertools.product(entry.published.values(), ("test", "train")):
+            if shape == (row.get(f"n_{part}"), row.get("n_labels")):
+                known = sum(line.dataset == entry.name and line.part == part for line in table())
+                words = {0: "its content is not on record", 1: "it is not its one known content"}
+                aside = words.get(known, f"it is none of its {known} known contents")
+                text = f"{said} {_called(part)} of {entry.printed_name}, but {aside}"
+                return Recognised(entry.name, part, "same shape", False, text, mark)
+    return Recognised("", "", "none", False, f"{said} no split in the catalogue", mark)
 
 
 def _called(part: str) -> str:
