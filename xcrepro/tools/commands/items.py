@@ -172,9 +172,12 @@ def _record(arguments, parameters: dict) -> int:
         for dataset in missing:
             print(f"left out: {arguments.data / dataset} is not there")
     if arguments.dry:
+        own = {(row["dataset"], row["item"]) for row in reproduce.read_costs(paths.committed(reproduce.COSTS))}
         for one in recordings:
             seconds, unknown = reproduce.time_of([one])
-            print(f"{one.dataset}  {one.command}  # {'nobody measured it' if unknown else reproduce.clock(seconds)}")
+            from_others = "" if (one.dataset, one.entry.id) in own else ", as far as other data tell"
+            told = "nobody measured it" if unknown else f"{reproduce.clock(seconds)}{from_others}"
+            print(f"{one.dataset}  {one.command}  # {told}")
         seconds, unknown = reproduce.time_of(recordings)
         print(
             f"{len(recordings)} runs, one after the other: {reproduce.clock(seconds)} by what was measured on two cores, less "
