@@ -208,10 +208,8 @@ def time_of(recordings: Sequence[recording.Recording]) -> tuple[float, list[str]
     total, left = 0.0, []
     for (dataset, runs), items in groups.items():
         entry = registry.find(dataset)
-        known = entry is not None and entry.n_train and entry.n_labels
-        seconds, _, unknown = (
-            estimate(costs_for(dataset), items, entry.n_train, entry.n_labels) if known else (0, 0, items)
-        )
+        size = (entry.n_train, entry.n_labels) if entry else (0, 0)
+        seconds, _, unknown = estimate(costs_for(dataset), items, *size) if all(size) else (0.0, 0.0, items)
         total, left = total + runs * seconds, left + unknown
     return total, left
 
@@ -245,12 +243,8 @@ def _spent(by: Mapping[str, list[dict]], items: Iterable[str]) -> tuple[float, f
 
 def clock(seconds: float) -> str:
     """A time in the unit that people would say it in."""
-    for most, by, unit in (
-        (90, 1, "s"),
-        (90 * 60, 60, "minutes"),
-        (48 * 3600, 3600, "hours"),
-        (math.inf, 86400, "days"),
-    ):
+    units = ((90, 1, "s"), (90 * 60, 60, "minutes"), (48 * 3600, 3600, "hours"), (math.inf, 86400, "days"))
+    for most, by, unit in units:
         if seconds < most:
             return f"{seconds / by:,.0f} {unit}"
     raise AssertionError
@@ -513,9 +507,8 @@ def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[st
     """The printed numbers of a dataset beside ours, table by table; and what is not to be had: table, method, how many, why."""
     entry, items = registry.get(name), {one.step.entry.id: one for one in done}
     found = {id: [*of_print.cells(id, one.record.tables)] for id, one in items.items() if one.record}
-    for (
-        id
-    ) in found:  # what a notebook itself has set beside print has intervals, also where its recorded tables have none
+    # What a notebook itself has set beside print has intervals, also where its recorded tables have none.
+    for id in found:
         jobs = items[id].jobs if len(items[id].jobs) == 1 else []  # those of several splits are of one each
         noted = [json.loads(text) for job in jobs for text in _notes(job).get("beside", [])]
         found[id] += [cell for table in noted for cell in of_print.cells(id, {"": table})]
@@ -550,10 +543,8 @@ def _told(root: Path, one: Done) -> tuple[str, ...]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence]) -> str:
-    lines = [
-        [" ".join(str(cell).split()).replace("|", "\\|") for cell in line]
-        for line in (head, [":--"] * len(head), *rows)
-    ]
+    every = (head, [":--"] * len(head), *rows)
+    lines = [[" ".join(str(cell).split()).replace("|", "\\|") for cell in line] for line in every]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
