@@ -93,14 +93,9 @@ def main() -> None:
                 against = "////" if colour == OUTCOMES["does not hold"][0] else None  # seen in grey as well
                 axis.barh(row, number, left=left, color=colour, height=0.72, edgecolor="white", hatch=against)
                 if number:
+                    style = {"color": "white" if colour in _DARK else "black", "ha": "center", "va": "center"}
                     box = {"facecolor": colour, "edgecolor": "none", "pad": 0.6} if against else None
-                    where = {
-                        "ha": "center",
-                        "va": "center",
-                        "color": "white" if colour in _DARK else "black",
-                        "bbox": box,
-                    }
-                    axis.text(left + number / 2, row, str(number), **where)
+                    axis.text(left + number / 2, row, str(number), bbox=box, **style)
                 left += number
         axis.set_title(panel, loc="left")
         axis.set_yticks(range(len(found)), list(found))
@@ -108,11 +103,10 @@ def main() -> None:
         axis.set_xticks([])
         axis.spines[:].set_visible(False)
         axis.tick_params(length=0)
+    hatches = {name: "////" * (name == "does not hold") for name in OUTCOMES}
     handles = [
-        plt.Rectangle(
-            (0, 0), 1, 1, facecolor=colour, edgecolor="white", hatch="////" if name == "does not hold" else None
-        )
-        for name, (colour, _) in OUTCOMES.items()
+        plt.Rectangle((0, 0), 1, 1, facecolor=OUTCOMES[name][0], edgecolor="white", hatch=hatches[name])
+        for name in OUTCOMES
     ]
     figure.legend(handles, list(OUTCOMES), loc="outside lower center", ncols=len(OUTCOMES), frameon=False)
     figure.savefig(PICTURE, dpi=110, metadata={"data": digest(), "Software": None})

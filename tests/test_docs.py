@@ -247,11 +247,7 @@ def test_counts_of_the_audit_page(root):
 
 def test_memory_of_training_is_what_the_benchmark_measured(root):
     results = (root / "benchmarks/results.md").read_text(encoding="utf-8")
-    found = re.search(
-        r"^## PLT, twin of amazon-670k, [^\n]* x ([\d,]+) labels.*?(?=^##)",
-        results,
-        re.DOTALL | re.MULTILINE,
-    )
+    found = re.search(r"(?ms)^## PLT, twin of amazon-670k, [^\n]* x ([\d,]+) labels.*?(?=^##)", results)
     ours, omikuji = re.findall(r"^\| (?:xcrepro|omikuji, beam 10) +\|.*?([\d,]+) \|[^|]*\|$", found[0], re.MULTILINE)
     said = f"has {found[1]} labels: {ours} MB for the kit's PLT and {omikuji} MB for omikuji"
     assert said in " ".join((root / "docs/memory.md").read_text(encoding="utf-8").split())

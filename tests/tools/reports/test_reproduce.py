@@ -150,6 +150,19 @@ def test_what_runs_at_once_adds_up_and_long_training_offers_another_way(monkeypa
     assert "times as small, so it may be several times as much" in told
 
 
+def test_the_time_of_recordings_counts_splits_and_a_training_once(monkeypatch):
+    size = ("tib", 13305, 8862)
+    rows = [cost(*size, "a/x", "", 60.0), cost(*size, "a/x", "PLT 1", 30.0), cost(*size, "a/y", "PLT 1", 30.0)]
+    monkeypatch.setattr(reproduce, "read_costs", lambda _: rows)
+
+    def of(item, splits):
+        return types.SimpleNamespace(dataset="tib", runs=range(splits), entry=types.SimpleNamespace(id=item))
+
+    assert reproduce.time_of([of("a/x", 1)]) == (pytest.approx(90), [])
+    assert reproduce.time_of([of("a/x", 10), of("a/y", 10), of("a/z", 1)]) == (pytest.approx(900), ["a/z"])
+    assert reproduce.costs_for("gutenberg") == [], "a dataset of the kit tells of itself only"
+
+
 def test_costs_are_kept_and_damage_is_named(tmp_path):
     path = tmp_path / "costs.csv"
     assert reproduce.read_costs(path) == []

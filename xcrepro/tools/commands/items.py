@@ -37,7 +37,12 @@ def add(command) -> None:
         metavar="DIR",
         help="with --record: all that the manifest has recorded of the items, from the datasets' folders in DIR",
     )
-    sub.add_argument("--dry", action="store_true", help="run nothing, say what would run and why")
+    sub.add_argument(
+        "--dry",
+        action="store_true",
+        help="run nothing, say what would run and why, with --record also how long it takes",
+    )
+    _costs(sub)
 
     sub = command(
         "reproduce",
@@ -50,9 +55,7 @@ def add(command) -> None:
     sub.add_argument("--dry", action="store_true", help="say what it will fetch and how long it will take, and stop")
     sub.add_argument("--force", action="store_true", help="also what has run and did not change")
     sub.add_argument("--record", action="store_true", help="keep the numbers in data/recorded")
-    sub.add_argument(
-        "--costs", action="store_true", help="for maintainers: keep what the runs took in data/recorded/costs.csv"
-    )
+    _costs(sub)
     _jobs(sub)
 
     sub = command("table", _table, "a committed table, rounded as people read it: text, or LaTeX")
@@ -77,6 +80,11 @@ def add(command) -> None:
     sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
     sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
     sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
+
+
+def _costs(sub) -> None:
+    told = "for maintainers, with --record: keep what the runs took in data/recorded/costs.csv"
+    sub.add_argument("--costs", action="store_true", help=told)
 
 
 def _jobs(sub) -> None:
@@ -147,6 +155,7 @@ def _record(arguments, parameters: dict) -> int:
     from xcrepro.core import paths
     from xcrepro.core.data.locate import count_splits
     from xcrepro.repro.engine import manifest, recording, runner
+    from xcrepro.tools.reports import reproduce
 
     entries = manifest.load()
     if arguments.record:
@@ -163,12 +172,23 @@ def _record(arguments, parameters: dict) -> int:
         for dataset in missing:
             print(f"left out: {arguments.data / dataset} is not there")
     if arguments.dry:
+        own = {(row["dataset"], row["item"]) for row in reproduce.read_costs(paths.committed(reproduce.COSTS))}
         for one in recordings:
-            print(f"{one.dataset}  {one.command}")
+            seconds, unknown = reproduce.time_of([one])
+            from_others = "" if (one.dataset, one.entry.id) in own else ", as far as other data tell"
+            told = "nobody measured it" if unknown else f"{reproduce.clock(seconds)}{from_others}"
+            print(f"{one.dataset}  {one.command}  # {told}")
+        seconds, unknown = reproduce.time_of(recordings)
+        print(
+            f"{len(recordings)} runs, one after the other: {reproduce.clock(seconds)} by what was measured on two cores, less "
+            f"than their sum where a training is shared; of {len(unknown)} nothing was measured"
+        )
         return 0
     root = paths.project_root()
     with runner.alone(root):
         done = recording.run(recordings, arguments.force, commit=arguments.record)
+    if arguments.costs and done:
+        reproduce.keep_costs(root / reproduce.COSTS, reproduce.costs_of(recordings))
     return 0 if done else 1
 
 

@@ -194,6 +194,26 @@ def read_costs(path: Path) -> list[dict]:
             raise DataError(path, str(error), expected, line=reader.line_num) from None
 
 
+def costs_for(dataset: str) -> list[dict]:
+    """What was measured that tells of a dataset: the kit's own are recorded with fewer models, so they tell of themselves."""
+    every = read_costs(paths.committed(COSTS))
+    return [row for row in every if row["dataset"] == dataset or not recorded.own_data(row["dataset"])]
+
+
+def time_of(recordings: Sequence[recording.Recording]) -> tuple[float, list[str]]:
+    """Seconds of recordings, estimated as :func:`estimate` does, and the notebooks without a measurement."""
+    groups: dict[tuple[str, int], list[str]] = {}
+    for one in recordings:
+        groups.setdefault((one.dataset, len(one.runs)), []).append(one.entry.id)
+    total, left = 0.0, []
+    for (dataset, runs), items in groups.items():
+        entry = registry.find(dataset)
+        size = (entry.n_train, entry.n_labels) if entry else (0, 0)
+        seconds, _, unknown = estimate(costs_for(dataset), items, *size) if all(size) else (0.0, 0.0, items)
+        total, left = total + runs * seconds, left + unknown
+    return total, left
+
+
 def estimate(costs: Sequence[dict], items: Iterable[str], points: int, labels: int) -> tuple[float, float, list[str]]:
     """Seconds and gigabytes of notebooks on a dataset of this size, and those without a measurement.
 
@@ -223,12 +243,8 @@ def _spent(by: Mapping[str, list[dict]], items: Iterable[str]) -> tuple[float, f
 
 def clock(seconds: float) -> str:
     """A time in the unit that people would say it in."""
-    for most, by, unit in (
-        (90, 1, "s"),
-        (90 * 60, 60, "minutes"),
-        (48 * 3600, 3600, "hours"),
-        (math.inf, 86400, "days"),
-    ):
+    units = ((90, 1, "s"), (90 * 60, 60, "minutes"), (48 * 3600, 3600, "hours"), (math.inf, 86400, "days"))
+    for most, by, unit in units:
         if seconds < most:
             return f"{seconds / by:,.0f} {unit}"
     raise AssertionError
@@ -347,7 +363,7 @@ def run(words: Sequence[str], *, dry=False, force=False, jobs=None, keep=False, 
         for one in done:
             print(recording.settle(one.of, one.record) if one.record else f"{one.step.entry.id} has no record")
     if costs:
-        keep_costs(root / COSTS, [row for one in done if one.record for row in measured(one)])
+        keep_costs(root / COSTS, costs_of(one.of for one in done if one.record))
     return not missing and all(one.record for one in done)
 
 
@@ -395,8 +411,7 @@ def memory(step: Step) -> float:
     entry = registry.get(step.dataset)
     if not (entry.n_train and entry.n_labels):
         return 0.0
-    costs = read_costs(paths.committed(COSTS))
-    return MARGIN * estimate(costs, [step.entry.id], entry.n_train, entry.n_labels)[1]
+    return MARGIN * estimate(costs_for(step.dataset), [step.entry.id], entry.n_train, entry.n_labels)[1]
 
 
 def ahead(name: str, steps: Sequence[Step], jobs: int | None = None) -> str:
@@ -407,7 +422,7 @@ def ahead(name: str, steps: Sequence[Step], jobs: int | None = None) -> str:
     )
     told = [f"{entry.printed_name}: {where}; {len(steps)} notebooks"]
     if entry.n_train and entry.n_labels:
-        costs = read_costs(paths.committed(COSTS))
+        costs = costs_for(name)
         size = entry.n_train * entry.n_labels
         seconds, _, left = estimate(costs, items, entry.n_train, entry.n_labels)
         each = sorted(map(memory, steps), reverse=True)[: max(1, min(jobs or threads.count(), threads.count()))]
@@ -492,9 +507,8 @@ def compared(name: str, done: Sequence[Done]) -> tuple[list[dict], list[tuple[st
     """The printed numbers of a dataset beside ours, table by table; and what is not to be had: table, method, how many, why."""
     entry, items = registry.get(name), {one.step.entry.id: one for one in done}
     found = {id: [*of_print.cells(id, one.record.tables)] for id, one in items.items() if one.record}
-    for (
-        id
-    ) in found:  # what a notebook itself has set beside print has intervals, also where its recorded tables have none
+    # What a notebook itself has set beside print has intervals, also where its recorded tables have none.
+    for id in found:
         jobs = items[id].jobs if len(items[id].jobs) == 1 else []  # those of several splits are of one each
         noted = [json.loads(text) for job in jobs for text in _notes(job).get("beside", [])]
         found[id] += [cell for table in noted for cell in of_print.cells(id, {"": table})]
@@ -529,10 +543,8 @@ def _told(root: Path, one: Done) -> tuple[str, ...]:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence]) -> str:
-    lines = [
-        [" ".join(str(cell).split()).replace("|", "\\|") for cell in line]
-        for line in (head, [":--"] * len(head), *rows)
-    ]
+    every = (head, [":--"] * len(head), *rows)
+    lines = [[" ".join(str(cell).split()).replace("|", "\\|") for cell in line] for line in every]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -559,6 +571,12 @@ def measured(one: Done) -> list[dict]:
 
 def _notes(job: processes.Job) -> dict[str, list[str]]:
     return run_log.read(job.executed.with_suffix(".notes"))
+
+
+def costs_of(recordings: Iterable[recording.Recording]) -> list[dict]:
+    """What runs that have ended took, of several splits the first: rows of :data:`COSTS`."""
+    steps = [(one, Step(one.entry, one.dataset, (), {})) for one in recordings]
+    return [row for one, step in steps for row in measured(Done(step, one, recording.jobs(one)[:1]))]
 
 
 def keep_costs(path: Path, rows: Sequence[dict]) -> None:
