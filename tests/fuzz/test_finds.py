@@ -97,7 +97,9 @@ def parquet(columns, **about):
 
     def make(folder) -> bytes:
         pa = pytest.importorskip("pyarrow", reason="not installed: pip install 'xcrepro[formats]'")
-        return inputs.parquet(pa.table(columns(pa) if callable(columns) else columns).replace_schema_metadata(about))
+        parquet_file = pytest.importorskip("pyarrow.parquet")
+        table = pa.table(columns(pa) if callable(columns) else columns).replace_schema_metadata(about)
+        return inputs.written(functools.partial(parquet_file.write_table, table), ".parquet")
 
     return make
 
