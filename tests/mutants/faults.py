@@ -1,7 +1,8 @@
 """The planted faults: one small change of the source each, the kind people make, and the tests that are to catch it.
 
-They stand in ``faults.toml`` under their files: in the ``function`` (or the whole file) the expression ``old`` is found exactly once,
-however its lines are broken, and becomes ``new``; ``tests`` are the fault's own, those that ``[tests]`` names for the file, or the one that is called as it is;
+They stand in ``faults.toml`` under their files: in the ``function`` (or the whole file) the expression ``old`` is found exactly
+once, however its lines are broken, and becomes ``new``; ``tests`` are the fault's own, those that ``[tests]`` names for the
+file, or the one that is called as the file is;
 ``survives`` says why no test can see it.
 """
 
