@@ -267,8 +267,8 @@ def test_a_full_disk_leaves_what_was_there(name, tmp_path, monkeypatch):
 # ---------------------------------------------------------------- the n-th rename fails
 
 
-OF_SEVERAL_FILES = ("npz", "csv predictions", "annif truth", "npy truth", "arff dataset", "model", "counted", "checksum", "page",
-                    "stamp")  # fmt: skip
+OF_SEVERAL_FILES = ("npz", "csv predictions", "annif truth", "npy truth", "arff dataset", "model", "counted", "checksum",
+                    "page", "stamp")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OF_SEVERAL_FILES)

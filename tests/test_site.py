@@ -212,17 +212,6 @@ def test_api_and_commands_have_what_users_call(staged):
         assert f"usage: xcrepro {name}" in text
 
 
-def test_every_page_is_in_the_contents(staged):
-    folder, pages = staged
-    listed = set()
-    for path in folder.rglob("*.md"):
-        for block in re.findall(r"```\{toctree\}\n(.*?)```", path.read_text(), re.DOTALL):
-            names = [line for line in block.splitlines() if line and not line.startswith(":")]
-            listed |= {(path.parent / name).resolve().relative_to(folder.resolve()).as_posix() for name in names}
-    tables = {path.with_suffix("").relative_to(folder).as_posix() for path in folder.glob("figures/*/*.md")}
-    assert listed == set(pages) - tables - {"index"}
-
-
 def test_a_page_that_names_an_unknown_item_is_refused(root):
     items = manifest.load(root)
     sources.check_items("page.md", "`beyond/since` and `metrics/state`, `a/b`", items)
@@ -233,19 +222,6 @@ def test_a_page_that_names_an_unknown_item_is_refused(root):
 def test_links_move_with_the_page():
     text = "[![a [b] c](../f/x.png)](../n/x.ipynb) [d](e.md#f) [g](https://h/../i) [j](#k)"
     assert sources.moved_up(text) == "[![a [b] c](f/x.png)](n/x.ipynb) [d](docs/e.md#f) [g](https://h/../i) [j](#k)"
-
-
-def test_the_course_is_listed(staged):
-    folder, pages = staged
-    of_course = [page for page in pages if page.startswith("notebooks/course/")]
-    assert len(of_course) == 10
-    page = (folder / "docs/teach.md").read_text()
-    for i, name in enumerate(of_course, 1):
-        assert f"- [Lesson {i}: " in page
-        assert f"](../{name}.ipynb)" in page
-    first = (folder / "index.md").read_text()
-    assert "\n".join([":caption: Learn", "", *of_course, "notebooks/primer", "docs/teach", "```"]) in first
-    assert ":caption: Use\n\ndocs/rerun\n" in first  # as the first page mentions them
 
 
 def test_a_lesson_has_its_pictures_once_and_leads_to_its_slides(root):
