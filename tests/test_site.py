@@ -161,7 +161,7 @@ def test_leaderboards_hold_every_printed_row_and_every_doubt(root, staged):
     doubts = sum(len(row["doubted"].split(", ")) for row in rows if row["doubted"])
     assert sum(len(re.findall(r"\d†</td>", text)) for text in boards.values()) == doubts > 0
     for row in rows:
-        printed = "".join(f'<td class="number">{float(row[f"P@{k}"]):.2f}' for k in (1,) if row[f"P@{k}"] != "nan")
+        printed = f'<td class="number" data-v="{row["P@1"]}">{float(row["P@1"]):.2f}' if row["P@1"] != "nan" else ""
         words = f"<tr><td>{re.escape(html.escape(row['method']))}</td><td>{re.escape(row['mark'])}</td>"
         assert re.search(f"{words}<td.*?</td>{printed}", boards[row["dataset"]])
         if row["doubted"]:
@@ -188,9 +188,9 @@ def test_the_certainty_of_each_lead_is_shown(root, staged, tmp_path):
     assert "| A | 50.00 | A | 0.40 | certain | 1 |" in made["leaderboards.md"]
     page = made["leaderboards/X.md"]
     assert "A leads A by 0.40 points in P@1: **certain**" in page
-    assert '<td title="0.40 points over A">certain</td><td class="number">50.00' in page
-    assert '<td title="0.10 points over B">open</td><td class="number">49.60' in page
-    assert '<td></td><td class="number">49.50†' in page
+    assert '<td title="0.40 points over A">certain</td><td class="number" data-v="50.0">50.00' in page
+    assert '<td title="0.10 points over B">open</td><td class="number" data-v="49.6">49.60' in page
+    assert '<td></td><td class="number" data-v="49.5">49.50†' in page
 
 
 def test_api_and_commands_have_what_users_call(staged):
