@@ -1,6 +1,6 @@
 """How fast XC text is read: xcrepro beside napkinXC and scikit-learn, on one 290 MB file.
 
-``python -m benchmarks.loader`` prints the table. Each reader runs in a process of its own, so that its memory is its
+Each reader runs in a process of its own, so that its memory is its
 own; the file is made once (seeded, 240,000 rows, 75 features and 5 labels a row, 6 significant digits) and kept in the
 cache folder. The rows "reading the bytes once" is the machine's own limit: the same file through a buffer, unparsed.
 """
@@ -141,14 +141,10 @@ def _measure(who: str, path: str) -> dict:
 
 
 def _run(who: str, path: Path, repeats: int, env: dict[str, str]) -> dict:
-    best: dict = {}
-    for _ in range(repeats):
-        command = [sys.executable, "-m", "benchmarks.loader", "--measure", who, os.fspath(path)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **env})
-        one = json.loads(done.stdout.splitlines()[-1])
-        if not best or one["seconds"] < best["seconds"]:
-            best = one
-    return best
+    command = [sys.executable, "-m", "benchmarks.loader", who, os.fspath(path)]
+    how = {"check": True, "capture_output": True, "text": True, "env": {**os.environ, **env}}
+    found = [json.loads(subprocess.run(command, **how).stdout.splitlines()[-1]) for _ in range(repeats)]
+    return min(found, key=lambda one: one["seconds"])
 
 
 def run(repeats: int = 3, quick: bool = False) -> list[dict]:
@@ -191,15 +187,5 @@ def run(repeats: int = 3, quick: bool = False) -> list[dict]:
     ]
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["--measure"]:
-        print(json.dumps(_measure(*sys.argv[2:])))
-        return
-    print(f"{'who':26} {'seconds':>8} {'MB/s':>7} {'ratio':>7} {'extra memory':>13}")
-    for row in run():
-        extra = "" if row["extra_memory_ratio"] is None else f"{row['extra_memory_ratio']:.2f} x"
-        print(f"{row['who']:26} {row['seconds']:8.3f} {row['MB/s']:7.0f} {row['ratio']:7.1f} {extra:>13}")
-
-
 if __name__ == "__main__":
-    main()
+    print(json.dumps(_measure(*sys.argv[1:])))

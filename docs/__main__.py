@@ -19,6 +19,7 @@ from xcrepro.core import threads
 from xcrepro.core.errors import XCError
 from xcrepro.core.paths import project_root
 from xcrepro.tools.course import lessons, slides
+from xcrepro.tools.reports import html
 
 
 def build(root: Path, out: Path, quiet: bool = False, run: bool = True, whole: bool = True) -> list[str]:
@@ -52,6 +53,7 @@ def build(root: Path, out: Path, quiet: bool = False, run: bool = True, whole: b
     static = out / "static" / "mathjax"
     static.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(sources.mathjax(), static / "tex-svg-full.js")
+    shutil.copy(Path(html.__file__).with_name("page.js"), static.parent)  # which sorts tables
     (static.parent / "terms-data.js").write_text(explore.terms_script(root), encoding="utf-8")
     shutil.rmtree(out / "html", ignore_errors=True)
     with patch_docutils(), docutils_namespace():

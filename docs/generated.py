@@ -354,7 +354,6 @@ def captions(entry: Entry) -> dict[str, str]:
 
 # ---------------------------------------------------------------- leaderboards
 
-_COSTS = {"size GB", "train h"}
 _WORDS = {"dataset", "method", "mark", "doubted", "data"}
 _LEAD = (
     "*Lead*: does a row's P@1 exceed that of the next by more than the luck of the test points? *certain*: yes, whatever the two predicted; "
@@ -418,8 +417,7 @@ def leaderboards(root: Path) -> dict[str, str]:
 def _board(dataset: str, board: list[dict], doubts: list[dict], leads: list[dict | None]) -> str:
     names = [name for name in board[0] if name not in _WORDS]
     head = '<th scope="col">method</th><th scope="col">mark</th><th scope="col">lead</th>' + "".join(
-        f'<th scope="col" class="number"{" data-less=better" if name in _COSTS else ""}>{html.escape(name)}</th>'
-        for name in names
+        f'<th scope="col" class="number">{html.escape(name)}</th>' for name in names
     )
     body = []
     for row, one in zip(board, leads, strict=True):
@@ -428,7 +426,8 @@ def _board(dataset: str, board: list[dict], doubts: list[dict], leads: list[dict
         )
         doubted = set(row["doubted"].split(", "))
         cells = "".join(
-            f'<td class="number">{_number(row[name])}{"†" if name in doubted else ""}</td>' for name in names
+            f'<td class="number" data-v="{row[name]}">{_number(row[name])}{"†" if name in doubted else ""}</td>'
+            for name in names
         )
         body.append(
             f"<tr><td>{html.escape(row['method'])}</td><td>{html.escape(row['mark'])}</td><td{lead}</td>{cells}</tr>"
@@ -450,7 +449,7 @@ def _board(dataset: str, board: list[dict], doubts: list[dict], leads: list[dict
     lines += [
         _LEAD.replace("](", "](../"),
         "",
-        f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead>',
+        f'<div class="scroll xcrepro-report"><table class="sortable"><thead><tr>{head}</tr></thead>',
         "<tbody>",
         *body,
         "</tbody></table></div>",

@@ -1,4 +1,4 @@
-"""Notebooks as people run them in JupyterLab: a real server, a session by its REST interface, cells by its websocket.
+"""Notebooks as people run them in JupyterLab: a real server, a session by its REST interface, cells in the kernel of that.
 
 From what a fresh clone has and from an installed wheel; the server serves the notebook's folder, the project, or one that has
 nothing to do with the project. Some notebooks in every run, all where ``XCREPRO_LAB`` is set (``make test-lab``).
@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import sys
 import time
-import uuid
 import venv
 import zipfile
 from collections.abc import Callable
@@ -26,17 +25,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+import jupyter_client
 import matplotlib
+import nbclient
+import nbformat
 import pytest
 import requests
 
 from docs import browser
 from xcrepro.core import kernels
 from xcrepro.repro.engine import compare_outputs, manifest, notebooks, prose_numbers, tidy
-
-websocket = pytest.importorskip(
-    "websocket", reason="websocket-client, which jupyter_server brings along, is not installed"
-)
 
 WAYS = ("clone", "wheel")
 FOLDERS = ("the notebook's folder", "the project", "an unrelated folder")
@@ -114,10 +112,10 @@ def _environment(folder: Path) -> Path:
 
 
 class Server:
-    """A client that does what JupyterLab's page does."""
+    """A client that asks for what JupyterLab's page asks for."""
 
-    def __init__(self, url: str, token: str) -> None:
-        self.url, self.token = url, token
+    def __init__(self, url: str, token: str, runtime: Path) -> None:
+        self.url, self.runtime = url, runtime
         self.http = requests.Session()
         self.http.headers["Authorization"] = f"token {token}"
 
@@ -141,58 +139,26 @@ class Server:
         session = self.call("POST", "sessions", json=about)
         assert session["kernel"]["name"] == "python3"
         try:
-            self._run(notebook, session)
+            self._run(notebook, session["kernel"]["id"])
         finally:
             self.call("DELETE", f"sessions/{session['id']}")
         self.call("PUT", f"contents/{quote(path)}", json=content)
         return self.call("GET", f"contents/{quote(path)}", params={"type": "notebook"})["content"]
 
-    def _run(self, notebook: dict, session: dict) -> None:
-        asked = uuid.uuid4().hex
-        address = (
-            f"{self.url.replace('http', 'ws', 1)}api/kernels/{session['kernel']['id']}/channels?session_id={asked}"
-        )
-        socket = websocket.create_connection(
-            address, header=[f"Authorization: token {self.token}"], timeout=SECONDS_A_CELL
-        )
-        shown: dict[str, list[dict]] = {}
-        with contextlib.closing(socket):
-            for cell in notebooks.code_cells(notebook):
-                cell["outputs"], cell["execution_count"] = _execute(
-                    socket, asked, notebooks.text(cell["source"]), shown
-                )
-                errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
-                assert not errors, f"{cell['source']}\n{errors[0]['ename']}: {errors[0]['evalue']}"
-
-
-def _execute(socket, session: str, source: str, shown: dict[str, list[dict]]) -> tuple[list[dict], int]:
-    """A cell's outputs and its execution count; of what is ``shown`` under an id, also by earlier cells, the news."""
-    header = {"msg_id": uuid.uuid4().hex, "msg_type": "execute_request", "username": "", "session": session}
-    header |= {"version": "5.3", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    content = {"code": source, "silent": False, "store_history": True, "user_expressions": {}}
-    content |= {"allow_stdin": True, "stop_on_error": True}
-    request = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": "shell"}
-    socket.send(json.dumps(request | {"buffers": []}))
-    found, count, idle = [], None, False
-    while count is None or not idle:
-        message = json.loads(socket.recv())
-        if message["parent_header"].get("msg_id") != header["msg_id"]:
-            continue
-        kind, said = message["msg_type"], message["content"]
-        assert kind not in ("input_request", "clear_output"), f"{kind}: this client does not know it"
-        idle |= kind == "status" and said["execution_state"] == "idle"
-        if kind == "execute_reply":
-            count = said["execution_count"]
-        elif kind == "stream" and found and found[-1].get("name") == said["name"]:
-            found[-1]["text"] += said["text"]
-        elif kind == "update_display_data":
-            for output in shown[said["transient"]["display_id"]]:
-                output |= {"data": said["data"], "metadata": said["metadata"]}
-        elif kind in ("stream", "error", "display_data", "execute_result"):
-            found.append({"output_type": kind, **{key: said[key] for key in said if key != "transient"}})
-            if name := said.get("transient", {}).get("display_id"):
-                shown.setdefault(name, []).append(found[-1])
-    return found, count
+    def _run(self, notebook: dict, kernel: str) -> None:
+        """By the messages of the kernel that the server started for the notebook."""
+        client = jupyter_client.BlockingKernelClient(connection_file=str(self.runtime / f"kernel-{kernel}.json"))
+        client.load_connection_file()
+        client.start_channels()
+        runner = nbclient.NotebookClient(nbformat.from_dict(notebook), timeout=SECONDS_A_CELL)
+        runner.kc = client
+        try:
+            client.wait_for_ready(timeout=SECONDS_A_CELL)
+            for number, cell in enumerate(runner.nb.cells):
+                runner.execute_cell(cell, number)
+        finally:
+            client.stop_channels()
+        notebook["cells"] = runner.nb.cells
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +203,7 @@ def _serving(place: Installed, folder: Path, program: str = "jupyter_server"):
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
-        yield Server(url, token)
+        yield Server(url, token, runtime)
     finally:
         process.terminate()
         try:

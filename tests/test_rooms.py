@@ -179,10 +179,3 @@ def test_looks_stand_in_one_place(root, pattern, what):
         if path.name != "looks.py":
             found = re.search(pattern, path.read_text())
             assert not found, f"{path} has {what}: {found.group()}; it belongs into looks.py"
-
-
-def test_item_modules_use_words_that_can_be_searched(root):
-    for path in files(root, "xcrepro/repro/papers"):
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.FunctionDef):
-                assert node.name not in {"beside", "steady", "told", "fall", "falls", "solid", "lost", "moved"}, path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import hashlib
 import importlib.util
 import io
@@ -10,8 +10,9 @@ import itertools
 import json
 import random
 import shutil
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,21 +47,19 @@ class Door:
     name : str
         What reports call it.
     make : callable
-        A valid input from a ``random.Random``: bytes, or a dict of arrays (an ``.npz``), or of bytes (a folder).
+        What a valid input says, from a ``random.Random``.
     read : callable
         The package's reader, of a path; what it returns is plain lists where ``judge`` is given.
     judge : callable, optional
-        The slow reader of the same bytes or arrays.
+        What is to be read: of the bytes of text, or of what was made.
     suffix : str
         How the file's name ends.
     share : int
         How many inputs, in proportion; a door that takes long has few.
-    packs : bool
-        Whether the file may be packed.
     change : callable, optional
-        What is changed of an input, in place of bytes, values of arrays, or the bytes of one of a folder's files.
+        What is changed of what was made, in place of its file's bytes; a judge of that gets what came of it.
     write : callable, optional
-        The file of what is made, where that is neither bytes nor arrays of an ``.npz``.
+        The file's bytes, or a folder's by name, of what is made, where that is something else.
     needs : str
         The package without which the door cannot be tried.
     """
@@ -71,7 +70,6 @@ class Door:
     judge: Callable[[object], list] | None = None
     suffix: str = ".txt"
     share: int = 10
-    packs: bool = True
     change: Callable | None = None
     write: Callable | None = None
     needs: str = ""
@@ -159,14 +157,42 @@ def dense(path: Path) -> None:
         looked_at(kind, getattr(formats, f"read_{kind}")(path))
 
 
-def any_of(*makers: Callable) -> Callable:
-    """Inputs of any of these forms."""
-    return lambda rng: rng.choice(makers)(rng)
+KNOWN = {
+    "predictions": {"jsonl": ".jsonl", "lists": ".json", "pairs": ".pred", "csv": ".csv", "trec": ".run",
+                    "fasttext": ".fasttext", "dictionary": ".json", "parquet": ".parquet", "npy": ".npy"},
+    "truth": {"jsonl": ".jsonl", "trec": ".qrels", "fasttext": ".fasttext", "npy": ".npy"},
+}  # fmt: skip
+"""Forms of others that the package writes, too: kind of content -> name and ending of each."""
 
 
-PREDICTIONS = (inputs.matrix, inputs.jsonl, inputs.lists, inputs.pairs, inputs.csv, inputs.trec_run, inputs.fasttext,
-               inputs.dictionary, inputs.wide)  # fmt: skip
-TEXTS = (*PREDICTIONS, inputs.xc, inputs.jsonl_labels, inputs.trec_qrels, inputs.arff)
+def known() -> Iterator[Door]:
+    """A door for each of :data:`KNOWN`: what was written comes back, and what is changed then is refused in words or sound."""
+    for kind, forms in KNOWN.items():
+        make, show = {"truth": (inputs.truth, plain), "predictions": (inputs.predictions, top_of)}[kind]
+        for name, suffix in forms.items():
+            write = functools.partial(of_others, kind, name, suffix)
+            needs = "pyarrow" * (name == "parquet")
+            yield Door(f"{name}: {kind}", make, of_format(kind, name), show, suffix, 8, write=write, needs=needs)
+
+
+def of_others(kind: str, name: str, suffix: str, content) -> bytes:
+    """The file of a truth or of predictions."""
+    return inputs.written(lambda path: getattr(formats, f"write_{kind}")(path, content, name), suffix)
+
+
+def any_text(rng: random.Random) -> bytes:
+    """Of any form."""
+    name = rng.choice([*KNOWN["predictions"]][:7])
+    written = functools.partial(of_others, "predictions", name, KNOWN["predictions"][name])
+    forms = (inputs.xc, inputs.matrix, inputs.jsonl_labels, inputs.arff, inputs.corpus, inputs.wide)
+    return rng.choice((*forms, *[lambda rng: written(inputs.predictions(rng))] * 6))(rng)
+
+
+def arff_and_xml(Y) -> dict[str, bytes]:
+    """As Mulan keeps a dataset; the labels are its features, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        formats.write_dataset(Path(folder, "a.arff"), Y, Y)
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
 
 def arff(path: Path) -> None:
@@ -224,20 +250,13 @@ def model_folder(rng: random.Random) -> dict[str, bytes]:
 
 
 def model_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
-    """A damaged model, or one whose description says something else."""
-    about = next(name for name in files if name.endswith(".json") and "/" not in name)
-    if rng.randrange(5):
-        return damaged_model(rng, files)
-    changed = {**files, about: inputs.mutated_json(rng, files[about])}
-    return sealed(changed) if rng.randrange(5) else changed
-
-
-def damaged_model(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
-    """Changed bytes, or changed arrays behind digests that are right, as a stranger could make them."""
+    """Another description, other bytes or other arrays, mostly behind digests that fit, as a stranger could make them."""
     files, name = dict(files), rng.choice(sorted(files))
     if name.endswith(".npz") and rng.randrange(4):
         with np.load(io.BytesIO(files[name])) as stored:
             files[name] = inputs.npz(inputs.mutated_arrays(rng, {key: stored[key] for key in stored.files}))
+    elif name.endswith(".json") and rng.randrange(2):
+        files[name] = inputs.mutated_json(rng, files[name])
     else:
         files[name] = inputs.mutated(rng, files[name], rng.choice([*files.values()]))
     return sealed(files) if rng.randrange(5) else files
@@ -323,8 +342,8 @@ def streamed(path: Path) -> list | None:
     return plain(sparse.vstack(blocks, "csr"))
 
 
-def unpacked(path: Path) -> dict[str, str]:
-    """What an archive puts into its folder; nothing may be anywhere else, nor be left where it is refused."""
+def unpacked(path: Path) -> None:
+    """Nothing of an archive may be anywhere but in its folder, nor be left where it is refused, nor be a link."""
     home = path.parent / "unpacked"
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
@@ -333,13 +352,9 @@ def unpacked(path: Path) -> dict[str, str]:
     finally:
         if stray := [each.name for each in home.iterdir() if each.name != "files"]:
             raise AssertionError(f"written outside the folder: {stray}")
-    found = {}
-    for each in sorted((home / "files").rglob("*")):
+    for each in (home / "files").rglob("*"):
         if each.is_symlink() or not (each.is_file() or each.is_dir()):
             raise AssertionError(f"a link or a special file: {each.name}")
-        if each.is_file():
-            found[each.relative_to(home / "files").as_posix()] = each.read_bytes().decode("latin-1")
-    return found
 
 
 def dataset_folder(rng: random.Random) -> dict[str, bytes]:
@@ -403,15 +418,18 @@ def hierarchy_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     return {**arrays, "parents": np.array(shown)}
 
 
-def hierarchy(path: Path) -> list[list[int]]:
+def hierarchy(path: Path) -> None:
     """All that stand above each label, and the propensities that come of it."""
     Y, stored = read.read_labels(path), npz_arrays(path)
     if "parents" not in stored or Y.shape[1] > 10**6:  # memory goes with the number of labels
         raise DataError(path, "no parents, or labels beyond number", "some")
-    found = propensity.ancestors(stored["parents"], Y.shape[1])
-    with contextlib.suppress(XCError):
-        propensity.estimate_from_hierarchy(Y, stored["parents"], min_descendants=1, labels_per_bin=2)
-    return [sorted(above for above, _ in row) for row in rows_of(found)]
+    sound_matrix(propensity.ancestors(stored["parents"], Y.shape[1]))
+    propensity.estimate_from_hierarchy(Y, stored["parents"], min_descendants=1, labels_per_bin=2)
+
+
+def arrays(name: str, make: Callable, reader: Callable, judge: Callable | None, share: int) -> Door:
+    """A door for an ``.npz`` of such arrays."""
+    return Door(name, make, reader, judge, ".npz", share, inputs.mutated_arrays, inputs.npz)
 
 
 DOORS = (
@@ -424,55 +442,38 @@ DOORS = (
          lambda p: [part.tolist() for part in splits.read_filter(p)], slow.filter_pairs, share=16),
     Door("split", inputs.split_columns, lambda p: splits.read_split_columns(p, 0).tolist(), slow.split, share=10),
     Door("JSON lines of labels", inputs.jsonl_labels,
-         lambda p: plain(read.read_jsonl_labels(p, n_labels=12, relevance=True)), slow.jsonl_labels, ".json", 16),
-    Door("JSON lines", inputs.jsonl, of_format("predictions", "jsonl"), slow.jsonl, ".jsonl", 16),
-    Door("JSON lists", inputs.lists, of_format("predictions", "lists"), slow.lists, ".json", 16),
-    Door("label:score", inputs.pairs, of_format("predictions", "pairs"), slow.pairs, ".pred", 16),
-    Door("fastText", inputs.fasttext, of_format("predictions", "fasttext"), slow.fasttext, ".txt", 12),
-    Door("dictionary", inputs.dictionary, of_format("predictions", "dictionary"), slow.dictionary, ".json", 12),
+         lambda p: sound_matrix(read.read_jsonl_labels(p, n_labels=12, relevance=True)), None, ".json", 8),
+    *known(),
     Door("wide table", inputs.wide, of_format("predictions", "wide"), None, ".csv", 12),
     Door("short texts", inputs.corpus, of_format("truth", "corpus"), None, ".tsv", 6),
-    Door("CSV", inputs.csv, of_format("predictions", "csv"), slow.csv, ".csv", 16),
-    Door("TREC run", inputs.trec_run, of_format("predictions", "trec"), slow.trec_run, ".run", 12),
-    Door("TREC qrels", inputs.trec_qrels, of_format("truth", "trec"), slow.trec_qrels, ".qrels", 12),
     Door("ARFF", inputs.arff, arff, None, ".arff", 12),
-    Door("ARFF with XML", inputs.arff_and_xml, lambda p: both(*formats.read_dataset(p / "a.arff", "arff")), slow.arff, "", 8,
-         packs=False, change=inputs.one_or_two_files_changed),
-    Door("Parquet: predictions", inputs.parquet_table, of_format("predictions", "parquet"), slow.table_predictions,
-         ".parquet", 4, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
-    Door("Parquet: truth", inputs.parquet_table, of_format("truth", "parquet"), slow.table_truth,
-         ".parquet", 3, False, inputs.mutated_table, inputs.parquet, "pyarrow"),
-    Door("archive unpacked", inputs.members, unpacked, slow.archive, ".zip", 6, False, inputs.mutated_members, inputs.zipped),
-    Door("Annif folder", annif_folder, annif, None, "", 3, packs=False),
-    Door("any text, detected", any_of(*TEXTS), detected, None, ".data", 24),
+    Door("ARFF with XML", inputs.truth, lambda p: both(*formats.read_dataset(p / "a.arff", "arff")),
+         lambda made: both(made, made), "", 6, write=arff_and_xml),
+    Door("Parquet of any types", inputs.parquet, detected, None, ".parquet", 3, needs="pyarrow"),
+    Door("archive unpacked", inputs.members, unpacked, None, ".zip", 6, inputs.mutated_members, inputs.zipped),
+    Door("Annif folder", annif_folder, annif, None, "", 3),
+    Door("any text, detected", any_text, detected, None, ".data", 24),
     Door("label names", inputs.label_names, names.read_label_names, share=12),
-    Door("row ids", inputs.label_names, names.read_row_ids, slow.row_ids, share=6),
-    Door("dataset.toml", inputs.dataset_toml, registry.read, None, ".toml", 8, packs=False),
-    Door("audit CSV", inputs.audit_csv, audit_results, None, ".csv", 4, packs=False),
-    Door("dataset folder", dataset_folder, load_folder, None, "", 3, packs=False, change=inputs.one_or_two_files_changed),
+    Door("row ids", inputs.label_names, names.read_row_ids, share=6),
+    Door("dataset.toml", inputs.dataset_toml, registry.read, None, ".toml", 8),
+    Door("audit CSV", inputs.audit_csv, audit_results, None, ".csv", 4),
+    Door("dataset folder", dataset_folder, load_folder, None, "", 3),
     Door("raw text", raw_text, vectorized, None, ".jsonl", 1),
-    Door("calibrator", inputs.calibrator_json, calibrator, None, ".json", 8, packs=False),
-    Door("npz: sparse", inputs.sparse_arrays, lambda p: plain(read.read_sparse(p)), slow.stored_matrix, ".npz", 12),
-    Door("npz: TopK", inputs.top_arrays, lambda p: top_of(xc.TopK.load(p)), slow.saved_top, ".npz", 8),
-    Door("npz: calibration@k", inputs.calibration_arrays, lambda p: top_of(read_calibration_npz(p)[0]), slow.calibration,
-         ".npz", 4),
-    Door("npz: X and Y", inputs.pair_arrays, lambda p: both(*read.read_xc(p)), slow.saved_pair, ".npz", 3),
-    Door("npz, detected", inputs.dense_arrays, detected, None, ".npz", 4),
-    Door("npz in blocks", inputs.sparse_arrays, streamed, slow.streamed_matrix, ".npz", 4),
-    Door("npz: X and Y in blocks", inputs.pair_arrays, streamed, None, ".npz", 2),
-    Door("matrix text in blocks", inputs.matrix, streamed, slow.streamed_text, ".txt", 4),
-    Door("hierarchy of labels", hierarchy_arrays, hierarchy, slow.hierarchy, ".npz", 1),
-    Door("block", inputs.block_arrays, read_block, slow.block, ".npz", 4),
-    Door("npy", lambda rng: inputs.npy(inputs.dense_arrays(rng)), dense, None, ".npy", 2, packs=False),
-    Door("mat", mat_bytes, dense, None, ".mat", 2, packs=False),
-    Door("npy: truth", inputs.dense_arrays, of_format("truth", "npy"), slow.dense_truth,
-         ".npy", 2, False, None, inputs.npy),
-    Door("npy: features", inputs.dense_arrays, of_format("features", "npy"), slow.dense_features,
-         ".npy", 2, False, None, inputs.npy),
-    Door("npy: scores", inputs.dense_arrays, of_format("predictions", "npy"), slow.dense_predictions,
-         ".npy", 2, False, None, inputs.npy),
-    Door("State", lambda rng: dict(_STATE[0]), state, None, ".npz", 1, change=a_state_changed),
-    Door("saved model", model_folder, model, None, "", 1, packs=False, change=model_changed),
+    Door("calibrator", inputs.calibrator_json, calibrator, None, ".json", 8),
+    arrays("npz: sparse", inputs.sparse_arrays, lambda p: plain(read.read_sparse(p)), slow.stored_matrix, 12),
+    arrays("npz: TopK", inputs.top_arrays, lambda p: top_of(xc.TopK.load(p)), slow.saved_top, 8),
+    arrays("npz: calibration@k", inputs.calibration_arrays, lambda p: top_of(read_calibration_npz(p)[0]), None, 4),
+    arrays("npz: X and Y", inputs.pair_arrays, lambda p: both(*read.read_xc(p)), slow.saved_pair, 3),
+    arrays("npz, detected", inputs.dense_arrays, detected, None, 4),
+    arrays("npz in blocks", inputs.sparse_arrays, streamed, slow.streamed_matrix, 4),
+    arrays("npz: X and Y in blocks", inputs.pair_arrays, streamed, None, 2),
+    Door("matrix text in blocks", inputs.matrix, streamed, None, ".txt", 4),
+    arrays("hierarchy of labels", hierarchy_arrays, hierarchy, None, 1),
+    arrays("block", inputs.block_arrays, read_block, slow.block, 4),
+    Door("npy", inputs.dense_arrays, dense, None, ".npy", 4, inputs.mutated_arrays, inputs.npy),
+    Door("mat", mat_bytes, dense, None, ".mat", 2),
+    Door("State", lambda rng: dict(_STATE[0]), state, None, ".npz", 1, a_state_changed, inputs.npz),
+    Door("saved model", model_folder, model, None, "", 1, model_changed),
 )  # fmt: skip
 """All of them."""
 
@@ -488,29 +489,29 @@ def prepare(folder: Path) -> None:
 
 def made(door: Door, rng: random.Random) -> tuple[object, object]:
     """What is written (bytes, or a folder's bytes by name), and what the judge gets (None: nobody knows)."""
-    content = door.make(rng)
+    given = door.make(rng)
     changed = rng.randrange(6) > 0
-    if isinstance(content, bytes):
-        if changed:
-            content = (door.change or inputs.mutated)(rng, content, door.make(rng))
-        given = content
-        if door.packs and content and rng.randrange(16) == 0:
-            content = inputs.packed(rng, content)
-            if rng.randrange(2):
-                content, given = inputs.mutated(rng, content, content), None
-        elif content[:2] == b"\x1f\x8b" or content[:2] == b"PK":
-            given = None
-        return content, given
+    if changed and door.change:
+        given = door.change(rng, given)
+    content = given if door.write is None else door.write(given)
     if is_folder(content):
-        content = (door.change or inputs.one_file_changed)(rng, content) if changed else content
-        return content, content
-    given = (door.change or inputs.mutated_arrays)(rng, content) if changed else content
-    content = (door.write or inputs.npz)(given)
-    if rng.randrange(8) == 0:
-        return inputs.one_file_changed(rng, content) if is_folder(content) else inputs.mutated(
-            rng, content, content
-        ), None
+        other = inputs.one_file_changed(rng, content) if changed and not door.change else content
+        return other, given if other is content else None
+    if changed and (not door.change or rng.randrange(8) == 0):
+        content = inputs.mutated(rng, content, content if door.change else as_bytes(door, door.make(rng)))
+        given = content if door.write is None else None
+    if content[:2] in (b"\x1f\x8b", b"PK") and door.write is None:
+        given = None
+    elif content and door.write is None and rng.randrange(16) == 0:
+        content = inputs.packed(rng, content)
+        if rng.randrange(2):
+            content, given = inputs.mutated(rng, content, content), None
     return content, given
+
+
+def as_bytes(door: Door, made: object) -> bytes:
+    """Its file."""
+    return made if door.write is None else door.write(made)
 
 
 def is_folder(content: object) -> bool:

@@ -1,21 +1,25 @@
-"""Inputs: valid ones from small grammars, and what a few random changes make of them. All from one ``random.Random``."""
+"""Inputs: valid ones from small grammars and from the package's own writers, and what a few random changes make of them. All
+from one ``random.Random``.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import decimal
 import gzip
 import io
 import json
 import math
 import random
 import re
+import tempfile
 import warnings
 import zipfile
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
+import xcrepro
 from xcrepro.core.paths import seal
 
 NUMBERS = [
@@ -153,107 +157,31 @@ def split_columns(rng: random.Random) -> bytes:
     return "".join(f"{a} {b}\n" for a, b in zip(rows, rng.sample(rows, len(rows)), strict=True)).encode()
 
 
-def _labels(rng: random.Random) -> list[int]:
-    return rng.sample(range(12), rng.randrange(5))
-
-
-def _score(rng: random.Random) -> float:
-    return rng.choice((0.5, 1, round(rng.random(), 3), rng.random(), -2.5, 1e-30))
-
-
-def _json_lines(records: list[dict]) -> bytes:
-    return "".join(json.dumps(record) + "\n" for record in records).encode()
-
-
 def jsonl_labels(rng: random.Random) -> bytes:
     """The repository's raw text."""
-    records = [{"uid": "r", "title": "t", "target_ind": _labels(rng)} for _ in range(rng.randrange(1, 5))]
-    for record in records:
-        if rng.randrange(2):
-            record["target_rel"] = [rng.choice((1.0, 0, 0.25, 2)) for _ in record["target_ind"]]
-    return _json_lines(records)
-
-
-def jsonl(rng: random.Random) -> bytes:
-    """Predictions, an object a row."""
-    records = []
-    for row in range(rng.randrange(1, 5)):
-        pairs = [(label, _score(rng)) for label in _labels(rng)]
-        if rng.randrange(3):
-            records.append({"labels": [label for label, _ in pairs], "scores": [score for _, score in pairs]})
-        else:
-            results = [{"uri": f"http://x/{label}", "label": label, "score": score} for label, score in pairs]
-            records.append({"document_id": f"d{row}", "results": results})
-    return _json_lines(records)
-
-
-def lists(rng: random.Random) -> bytes:
-    """napkinXC's lists."""
-    rows = [_labels(rng) for _ in range(rng.randrange(5))]
-    if rng.randrange(2):
-        return json.dumps([[[label, _score(rng)] for label in row] for row in rows]).encode()
-    return json.dumps(rows, separators=(",", ":")).encode()
-
-
-def pairs(rng: random.Random) -> bytes:
-    """``label:score``, no header."""
-    rows = [" ".join(f"{label}:{_score(rng)}" for label in _labels(rng)) for _ in range(rng.randrange(1, 5))]
-    return ("\n".join(rows) + "\n").encode()
-
-
-def csv(rng: random.Random) -> bytes:
-    """``row,label,score``."""
-    separator, note = rng.choice(",\t;"), rng.randrange(2)
-    lines = [["label", "row", "score", "note"] if note else ["row", "label", "score"]]
-    for row in range(rng.randrange(1, 4)):
-        for label in _labels(rng) or [3]:
-            cells = [str(label), str(row), str(_score(rng)), rng.choice(("x", '"a b"', ""))]
-            lines.append(cells if note else [cells[1], cells[0], cells[2]])
-    return ("\n".join(map(separator.join, lines)) + "\n").encode()
-
-
-def fasttext(rng: random.Random) -> bytes:
-    """What fastText prints."""
-    rows = [" ".join(f"__label__{label} {_score(rng)}" for label in _labels(rng)) for _ in range(rng.randrange(1, 5))]
-    return ("\n".join(rows) + "\n").encode()
-
-
-def dictionary(rng: random.Random) -> bytes:
-    """pytrec_eval's and ranx's objects."""
-    table = {str(row): {str(label): _score(rng) for label in _labels(rng)} for row in range(rng.randrange(1, 4))}
-    return json.dumps(table, indent=rng.choice((None, 1))).encode()
+    records = [{"uid": "r", "title": "t", "target_ind": rng.sample(range(12), 3)} for _ in range(rng.randrange(1, 5))]
+    for record in records[1:]:
+        record["target_rel"] = [rng.choice((1.0, 0, 0.25, 2)) for _ in record["target_ind"]]
+    return "".join(json.dumps(record) + "\n" for record in records).encode()
 
 
 def wide(rng: random.Random) -> bytes:
     """A column for each of twelve labels, by their ids; perhaps without a header."""
-    separator, header = rng.choice(",;\t "), rng.randrange(2)
-    names = [str(label) for label in rng.sample(range(12), 12)]
-    lines = [["row", *names]] if header and separator != " " else []
-    for row in range(rng.randrange(1, 4)):
-        lines.append([*([f"r{row}"] if lines else []), *(f"{abs(_score(rng)) + 0.5}" for _ in range(12))])
+    separator = rng.choice(",;\t ")
+    lines = [[f"{rng.random():.3g}" for _ in range(12)] for _ in range(rng.randrange(1, 4))]
+    if separator != " " and rng.randrange(2):
+        lines = [["row", *map(str, rng.sample(range(12), 12))], *([f"r{row}", *line] for row, line in enumerate(lines))]
     return ("\n".join(map(separator.join, lines)) + "\n").encode()
 
 
 def corpus(rng: random.Random) -> bytes:
     """Annif's short texts, of both kinds."""
-    uris = [" ".join(f"<{label}>" for label in _labels(rng)) for _ in range(rng.randrange(1, 5))]
+    uris = [
+        " ".join(f"<{label}>" for label in rng.sample(range(12), rng.randrange(4))) for _ in range(rng.randrange(1, 5))
+    ]
     if rng.randrange(2):
         return ("text,subject_uris\n" + "".join(f"a text,{each}\n" for each in uris)).encode()
     return "".join(f"a text\t{each}\n" for each in uris).encode()
-
-
-def trec_run(rng: random.Random) -> bytes:
-    """A run."""
-    lines = [
-        (row, place, label) for row in range(rng.randrange(1, 4)) for place, label in enumerate(_labels(rng) or [3])
-    ]
-    return "".join(f"{row} Q0 {label} {place + 1} {_score(rng)} tag\n" for row, place, label in lines).encode()
-
-
-def trec_qrels(rng: random.Random) -> bytes:
-    """Qrels."""
-    lines = [(row, label) for row in range(rng.randrange(1, 4)) for label in _labels(rng) or [3]]
-    return "".join(f"{row} 0 {label} {rng.choice((1, 1, 2, 0, -1))}\n" for row, label in lines).encode()
 
 
 def arff(rng: random.Random) -> bytes:
@@ -335,45 +263,67 @@ def _csr(rng: random.Random, n: int, width: int) -> sparse.csr_matrix:
     return matrix
 
 
+def written(save: Callable[[Path], object], suffix: str = ".npz") -> bytes:
+    """What a writer makes of a path."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"a{suffix}"
+        save(path)
+        return path.read_bytes()
+
+
+def _arrays(save: Callable[[Path], object]) -> dict[str, np.ndarray]:
+    with np.load(io.BytesIO(written(save))) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
 def sparse_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """A SciPy matrix as ``save_npz`` has it."""
-    file, kind = io.BytesIO(), rng.choice(("csr", "csr", "csc", "csc", "coo", "bsr", "dia"))
-    sparse.save_npz(file, _csr(rng, rng.randrange(5), rng.randrange(1, 9)).asformat(kind), compressed=False)
-    file.seek(0)
-    with np.load(file) as stored:
-        return {name: stored[name] for name in stored.files}
+    kind = rng.choice(("csr", "csr", "csc", "csc", "coo", "bsr", "dia"))
+    matrix = _csr(rng, rng.randrange(5), rng.randrange(1, 9)).asformat(kind)
+    return _arrays(lambda path: sparse.save_npz(path, matrix, compressed=False))
+
+
+def truth(rng: random.Random) -> sparse.csr_matrix:
+    """Rows of twelve labels, none of them empty, since some forms have no room for one."""
+    return sparse.csr_matrix(np.eye(12)[rng.sample(range(12), rng.randrange(1, 5))] + np.eye(12)[rng.randrange(12)] > 0)
+
+
+def predictions(rng: random.Random) -> xcrepro.TopK:
+    """Rows of twelve labels, the later ones with fewer places."""
+    scores = [
+        rng.sample([1.0, 0.5, 1e-30, -2.5, *(rng.random() for _ in range(8))], 12) for _ in range(rng.randrange(1, 5))
+    ]
+    for row, values in enumerate(scores):
+        values[: 3 * row] = [-math.inf] * 3 * row
+    return xcrepro.TopK.from_scores(np.array(scores), rng.randrange(1, 6))
 
 
 def top_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """A saved TopK."""
-    n, k, n_labels = rng.randrange(5), rng.randrange(1, 5), rng.randrange(1, 12)
-    ids, scores = np.full((n, k), -1, np.int32), np.full((n, k), -np.inf, np.float32)
-    for row in range(n):
-        labels = rng.sample(range(n_labels), rng.randrange(min(k, n_labels) + 1))
-        ids[row, : len(labels)] = labels
-        scores[row, : len(labels)] = sorted((rng.random() for _ in labels), reverse=True)
-    return {"ids": ids, "scores": scores, "n_labels": np.array(n_labels)}
-
-
-def calibration_arrays(rng: random.Random) -> dict[str, np.ndarray]:
-    """The calibration authors' file."""
-    top = top_arrays(rng)
-    ids = top["ids"]
-    marked = (ids >= 0) & np.array([[rng.randrange(2) for _ in row] for row in ids], bool).reshape(ids.shape)
-    labels = np.argwhere(marked)
-    labels[:, 1] = ids[marked] if len(labels) else labels[:, 1]
-    return {"scores": top["scores"], "prediction_ids": ids, "true_positives": marked, "labels": labels}
+    return _arrays(predictions(rng).save)
 
 
 def pair_arrays(rng: random.Random) -> dict[str, np.ndarray]:
     """What ``write_xc`` makes of an .npz name."""
-    n, arrays = rng.randrange(4), {"pair": np.array("xcrepro pair 1")}
-    for part in ("X", "Y"):
-        matrix = _csr(rng, n, 3)
-        arrays |= {
-            f"{part}_{name}": np.asarray(getattr(matrix, name)) for name in ("data", "indices", "indptr", "shape")
-        }
-    return arrays
+    n = rng.randrange(4)
+    X, Y = _csr(rng, n, 3), _csr(rng, n, 3) > 0
+    return _arrays(lambda path: xcrepro.write_xc(path, X, Y))
+
+
+def block_arrays(rng: random.Random) -> dict[str, np.ndarray]:
+    """A block file's arrays."""
+    top = predictions(rng)
+    Y = _csr(rng, len(top), top.n_labels) > 0
+    complete, first = rng.choice((None, np.diff(Y.indptr) + 1.0)), rng.choice((None, 0, 7))
+    return _arrays(lambda path: xcrepro.scale.write_block(path, Y, top, first, complete))
+
+
+def calibration_arrays(rng: random.Random) -> dict[str, np.ndarray]:
+    """The calibration authors' file."""
+    top = predictions(rng)
+    marked = (top.ids >= 0) & (top.ids % 2 == 0)
+    labels = np.stack([np.nonzero(marked)[0], top.ids[marked]], 1)
+    return {"scores": top.scores, "prediction_ids": top.ids, "true_positives": marked, "labels": labels}
 
 
 def dense_arrays(rng: random.Random) -> dict[str, np.ndarray]:
@@ -433,35 +383,12 @@ def npz(arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def one_file_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
-    """A folder of which one file has changed bytes."""
-    name = rng.choice(sorted(files))
-    return {**files, name: mutated(rng, files[name], files[name])}
-
-
-def one_or_two_files_changed(rng: random.Random, files: dict[str, bytes]) -> dict[str, bytes]:
-    """A small folder of which one file has changed bytes, or two have, or one has the other's, or is gone."""
+    """A folder of which one file has changed bytes, or another file's, or is gone."""
+    name, other = rng.choice(sorted(files)), rng.choice(sorted(files))
     change = rng.randrange(12)
     if change == 0:
-        name = rng.choice(sorted(files))
-        return {other: data for other, data in files.items() if other != name}
-    if change == 1:
-        return {**files, rng.choice(sorted(files)): files[rng.choice(sorted(files))]}
-    files = one_file_changed(rng, files)
-    return one_file_changed(rng, files) if change < 4 else files
-
-
-def arff_and_xml(rng: random.Random) -> dict[str, bytes]:
-    """As Mulan keeps a dataset; sometimes the relation's name has to say which attributes are labels."""
-    table = arff(rng)
-    if rng.randrange(4) == 0:
-        return {"a.arff": table.replace(b"-C -3", rng.choice((b"-C 3", b"-C -3", b"-C -1", b"-D 3")))}
-    names = [f"label{l}" for l in rng.sample(range(3), rng.randrange(1, 4))]
-    if rng.randrange(6) == 0:
-        names[0] = rng.choice(("b c", "a", "n", "none"))
-    lines = [rng.choice(('<label name="{}"></label>', '<label name="{}"/>')).format(name) for name in names]
-    head = rng.choice(('<?xml version="1.0" encoding="utf-8"?>\n', ""))
-    text = f'{head}<labels xmlns="http://mulan.sourceforge.net/labels">\n' + "\n".join(lines) + "\n</labels>\n"
-    return {"a.arff": table, "a.xml": text.encode()}
+        return {each: data for each, data in files.items() if each != name}
+    return {**files, name: files[other] if change == 1 else mutated(rng, files[name], files[other])}
 
 
 _MEMBERS = (*(f"{folder}{part}.txt" for folder in ("", "a/") for part in ("train", "test")),
@@ -513,83 +440,24 @@ def zipped(found: list[tuple]) -> bytes:
     return out.getvalue()
 
 
-def block_arrays(rng: random.Random) -> dict[str, np.ndarray]:
-    """A block file's arrays."""
-    top = top_arrays(rng)
-    n, n_labels = len(top["ids"]), int(top["n_labels"])
-    rows = [sorted(rng.sample(range(n_labels), rng.randrange(min(n_labels, 3) + 1))) for _ in range(n)]
-    arrays = {"format": np.array("xcrepro block 1"), "first_row": np.array(rng.choice((-1, 0, 7))), **top}
-    arrays["truth_indptr"] = np.cumsum([0, *map(len, rows)])
-    arrays["truth_indices"] = np.array([label for row in rows for label in row], np.int32)
-    if rng.randrange(3) == 0:
-        arrays["n_relevant"] = np.array([len(row) + rng.randrange(2) for row in rows], np.float64)
-    return arrays
-
-
-def parquet_table(rng: random.Random):
-    """Truth or predictions as a table: a row a row, or a row a pair."""
-    import pyarrow as pa
-
-    rows = [_labels(rng) for _ in range(rng.randrange(5))]
-    scored, kind = rng.randrange(2), pa.int32()
-    if rng.randrange(4) == 0:
-        rows, kind = [[*map(str, labels)] for labels in rows], pa.string()
-    if rng.randrange(2):
-        columns = {"labels": pa.array(rows, pa.list_(kind))}
-        if scored:
-            columns["scores"] = pa.array([[_score(rng) for _ in labels] for labels in rows], pa.list_(pa.float64()))
-        if rng.randrange(4) == 0:
-            columns["row"] = [f"r{row}" for row in range(len(rows))]
-        return pa.table(columns)
-    pairs = [(row, label) for row, labels in enumerate(rows) for label in labels]
-    columns = {"row": pa.array([row for row, _ in pairs], "i8"), "label": pa.array([label for _, label in pairs], kind)}
-    if scored:
-        columns["score"] = pa.array([_score(rng) for _ in pairs], pa.float32())
-    return pa.table(columns)
-
-
-def mutated_table(rng: random.Random, table):
-    """A table of which a value, a type, a column or what is said about it is another; the same where no file can hold that."""
-    import pyarrow as pa
-
-    columns, change = table.to_pydict(), rng.randrange(6)
-    name = rng.choice(sorted(columns))
-    with contextlib.suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
-        if change == 0:
-            return table.drop_columns([name])
-        if change == 1:
-            other = rng.choice(("row", "label", "labels", "score", "scores", "truth", "x", name))
-            return table.append_column(other, table.column(name))
-        if change == 2:
-            flat = (pa.int8(), pa.int64(), pa.uint64(), pa.float16(), pa.float64(), pa.string(), pa.bool_(), pa.binary(),
-                    pa.large_string(), pa.decimal128(12, 2), pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.date64(),
-                    pa.null(), pa.time32("s"), pa.duration("s"), pa.dictionary(pa.int32(), pa.string()))  # fmt: skip
-            kind = rng.choice(flat)
-            kind = pa.list_(kind) if pa.types.is_nested(table.column(name).type) else kind
-            place, changed = table.column_names.index(name), table.column(name).cast(kind, safe=False)
-            return _written(table.set_column(place, name, changed))
-        if values := columns[name]:
-            row = rng.randrange(len(values))
-            inside = isinstance(values[row], list) and values[row] and rng.randrange(4)
-            place, where = (values[row], rng.randrange(len(values[row]))) if inside else (values, row)
-            odd = (None, -1, 2**31, 2**31 - 1, 2**63 - 1, 2**64 - 1, 0.5, math.nan, math.inf, -math.inf, 1e300,
-                   1e39, "3", "x", "", True, b"\xff", decimal.Decimal("3"), [3], [[3]], [], [None], 11, 12)  # fmt: skip
-            place[where] = rng.choice(odd)
-            return _written(pa.table(columns))
-    return table
-
-
-def _written(table):
-    """The table, if a file can hold it."""
-    parquet(table)
-    return table
-
-
-def parquet(table) -> bytes:
-    """The table's file."""
+def parquet(rng: random.Random) -> bytes:
+    """A table of lists or of pairs, whose columns are of any types, at times of those that they should be of."""
     import pyarrow as pa
     import pyarrow.parquet
 
-    out = pa.BufferOutputStream()
-    pa.parquet.write_table(table, out)
-    return out.getvalue().to_pybytes()
+    kinds = (pa.int32(), pa.int64(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.string(), pa.bool_(),
+             pa.binary(), pa.large_string(), pa.decimal128(12, 2), pa.timestamp("s"), pa.timestamp("ns", "UTC"), pa.date64(),
+             pa.null(), pa.time32("s"), pa.duration("s"), pa.dictionary(pa.int32(), pa.string()))  # fmt: skip
+
+    def column(values, listed: bool):
+        kind = rng.choice(kinds)
+        try:
+            cells = pa.array(values).cast(kind)
+        except pa.ArrowException:
+            cells = pa.array([rng.choice((None, *values)) for _ in values])
+        return pa.ListArray.from_arrays([*range(len(cells) + 1)], cells) if listed else cells
+
+    listed, values = rng.randrange(2), [3, 0, rng.choice((11, 12, -1, 2**31, 2**63 - 1))]
+    names = ("labels", "scores", "truth") if listed else ("row", "label", "score")
+    held = {rng.choice((*[name] * 5, "x", "row")): column(values, bool(listed)) for name in names}
+    return written(lambda path: pa.parquet.write_table(pa.table(held), path), ".parquet")

@@ -97,7 +97,9 @@ def parquet(columns, **about):
 
     def make(folder) -> bytes:
         pa = pytest.importorskip("pyarrow", reason="not installed: pip install 'xcrepro[formats]'")
-        return inputs.parquet(pa.table(columns(pa) if callable(columns) else columns).replace_schema_metadata(about))
+        parquet_file = pytest.importorskip("pyarrow.parquet")
+        table = pa.table(columns(pa) if callable(columns) else columns).replace_schema_metadata(about)
+        return inputs.written(functools.partial(parquet_file.write_table, table), ".parquet")
 
     return make
 
@@ -138,6 +140,8 @@ REFUSED = [
     (predictions("lists"), ".json", b"[[[1, " + DIGITS + b"]]]", None, "finite"),
     (predictions("csv"), ".csv", b'row,label,score\n0,1,"0.5\n', 2, "unexpected end"),
     (dataset, ".arff", ARFF % (b"{1e300, 2}", b"1e300"), 2, "'1e300' of 'a'"),
+    (dataset, ".arff", (ARFF % (b"real", b"1")).replace(b"-C -1", b"-C 3"), None, "which of 2 attributes"),
+    (dataset, ".arff", (ARFF % (b"real", b"1")).replace(b"-C -1", b"-C -3"), None, "which of 2 attributes"),
     (registry.read, ".toml", b'name = "a"\nsplits = ' + MANY, None, "no TOML"),
     (names.read_label_names, ".txt", b'{"0": "a", "' + MANY + b'": "b"}', None, "another kind"),
     (audit_results, ".csv", b"method,P@1\nm," + b"1" * 140_000, 2, "field larger"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import nbformat
 import pytest
 
 from maintenance import check
@@ -266,13 +265,6 @@ def test_tidy_keeps_texts_and_drops_the_rest(project):
     assert tidy.tidied(result) == text
 
 
-def test_tidy_reads_with_the_notebook_library(project):
-    cells = project.code("x = 'ü'", count=1, outputs=[stream("ü\n")]), project.markdown("m")
-    notebook = nbformat.reads(tidy.tidied(project.notebook(*cells)), as_version=4)
-    nbformat.validate(notebook)
-    assert notebook.cells[0].source == "x = 'ü'"
-
-
 def test_tidy_on_the_command_line(good, capsys):
     notebook, _, project = good
     path = project.root / "notebooks/demo/one.ipynb"
@@ -299,15 +291,6 @@ def test_one_bad_notebook_leaves_all_as_they_were(good):
     bad.write_text("{")
     with damaged("zzz.ipynb", match="JSON"):
         tidy.tidy()
-
-
-def test_parameters_of_a_notebook(project):
-    cell = project.code("ks = (1, 3)\nrate = -0.5\nfolder = None  # a comment", "parameters")
-    assert notebooks.parameters("a", project.notebook(cell)) == {
-        "ks": [1, 3],
-        "rate": -0.5,
-        "folder": None,
-    }
 
 
 def test_check_says_what_is_wrong(project, capsys):

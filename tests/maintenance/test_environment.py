@@ -50,21 +50,6 @@ def test_constraints_satisfy_every_dependency(root, pyproject):
         assert version(pinned[name]) >= version(least.group(1)), name
 
 
-def test_every_dependency_is_in_environment_yml_once(root, pyproject):
-    text = (root / "environment.yml").read_text()
-    for name, rule in environment.requirements(pyproject, "test").items():
-        assert text.count(f'- "{name}{rule}"') == 1
-    conda, pip = text.split("- pip:")
-    assert '"napkinxc' in pip
-    assert '"napkinxc' not in conda
-
-
-def test_a_changed_dependency_shows(tmp_path, pyproject):
-    changed = tmp_path / "pyproject.toml"
-    changed.write_text(pyproject.read_text().replace('"numpy>=1.26"', '"numpy>=2.1"'))
-    assert environment.environment_yml(changed) != environment.environment_yml(pyproject)
-
-
 def test_constraints_of_this_environment():
     names = [line.partition("==")[0] for line in environment.constraints().splitlines()]
     assert names == sorted(names)
@@ -88,10 +73,3 @@ def test_known_holes_are_asked_for_with_arguments_that_pip_audit_has(root):
     cli = pytest.importorskip("pip_audit._cli", reason="pip-audit is not installed")
     given = cli._parser().parse_args(command.split())
     assert (given.no_deps, given.disable_pip) == (True, True)
-
-
-def test_the_commands_for_maintainers_parse(root):
-    from xcrepro.__main__ import _parser
-
-    assert "`xcrepro fetch NAME --pin`" in (root / "CONTRIBUTING.md").read_text()
-    assert _parser().parse_args(["fetch", "NAME", "--pin"]).pin

@@ -21,7 +21,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
 from tests.mutants import faults
 from tests.mutants.faults import ROOT, Fault
@@ -49,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     copy_tree()
     results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
     until = time.monotonic() + 60 * chosen.minutes if chosen.minutes else float("inf")
-    source, unsound = source_text(), set()
+    sound: dict[tuple[str, ...], bool] = {}  # tests -> do they pass without a fault?
     for number, fault in enumerate(wanted, start=1):
         key = key_of(fault)
         if key in results and not (chosen.again and results[key] == "survived"):
@@ -59,18 +58,16 @@ def main(arguments: list[str] | None = None) -> int:
         began = time.monotonic()
         ended, seen_by = plant(fault)
         if ended != "survived":
-            sound = "sound " + hash_of([source, *map(test_text, seen_by)])
-            if sound not in results and sound not in unsound:
-                if run_tests(seen_by) == "passed":
-                    keep(results, sound, "passed")
-                else:
-                    unsound.add(sound)
-                    print(f"{', '.join(seen_by)} fails without any fault:\n{log()[-2000:]}")
-            if sound in unsound:
+            if seen_by not in sound and not sound.setdefault(seen_by, run_tests(seen_by) == "passed"):
+                print(f"{', '.join(seen_by)} fails without any fault:\n{log()[-2000:]}")
+            if not sound[seen_by]:
                 continue
-        keep(results, key, ended)
+        results[key] = ended
+        part = RESULTS.with_suffix(".part")
+        part.write_text(json.dumps(results, indent=0))
+        part.replace(RESULTS)
         print(f"[{number:>3}/{len(wanted)}] {ended:<9} {time.monotonic() - began:6.1f} s  {fault.name}", flush=True)
-    return report(wanted, results) or int(bool(unsound))
+    return report(wanted, results) or int(not all(sound.values()))
 
 
 def report(wanted: list[Fault], results: dict[str, str]) -> int:
@@ -144,7 +141,11 @@ def copy_tree() -> None:
     wanted = {name for name in names.split("\0") if name and (ROOT / name).is_file()}
     for name in wanted:
         source, target = ROOT / name, TREE / name
-        if not target.is_file() or target.read_bytes() != source.read_bytes() or stamp(target) != stamp(source):
+        if (
+            not target.is_file()
+            or target.read_bytes() != source.read_bytes()
+            or target.stat().st_mtime_ns != source.stat().st_mtime_ns
+        ):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
     for target in TREE.rglob("*.py"):
@@ -152,38 +153,11 @@ def copy_tree() -> None:
             target.unlink()
 
 
-def stamp(path: Path) -> int:
-    """By which compiled forms are known."""
-    return path.stat().st_mtime_ns
-
-
-def source_text() -> str:
-    """All of the package."""
-    return "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "xcrepro").rglob("*.py")))
-
-
-def test_text(test: str) -> str:
-    """The file of a test."""
-    return test + (ROOT / test.partition("::")[0]).read_text(encoding="utf-8")
-
-
-def hash_of(texts: Iterable[str]) -> str:
-    """Short, of texts."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-
-
 def key_of(fault: Fault) -> str:
-    """What a result is kept under."""
-    whole = (ROOT / fault.file).read_text(encoding="utf-8")
-    return hash_of([fault.file, fault.function, fault.old, fault.new, whole, *map(test_text, fault.tests)])
-
-
-def keep(results: dict[str, str], key: str, ended: str) -> None:
-    """Remember it, on disk as well."""
-    results[key] = ended
-    part = RESULTS.with_suffix(".part")
-    part.write_text(json.dumps(results, indent=0))
-    part.replace(RESULTS)
+    """What a result is kept under: the fault, its file and its tests as they are."""
+    files = [ROOT / name.partition("::")[0] for name in (fault.file, *fault.tests)]
+    texts = [repr(fault), *(path.read_text(encoding="utf-8") for path in files)]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

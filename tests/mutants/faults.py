@@ -1,7 +1,8 @@
 """The planted faults: one small change of the source each, the kind people make, and the tests that are to catch it.
 
-They stand in ``faults.toml``: in the ``function`` of ``file`` (or the whole file) the expression ``old`` is found exactly once,
-however its lines are broken, and becomes ``new``; ``tests`` are the fault's own, or those that ``[tests]`` names for the file;
+They stand in ``faults.toml`` under their files: in the ``function`` (or the whole file) the expression ``old`` is found exactly
+once, however its lines are broken, and becomes ``new``; ``tests`` are the fault's own, those that ``[tests]`` names for the
+file, or the one that is called as the file is;
 ``survives`` says why no test can see it.
 """
 
@@ -61,12 +62,19 @@ class Fault:
 def load() -> list[Fault]:
     """All of them, one of each file in turn, so that a run that is cut short has seen every room."""
     text = tomllib.loads((FOLDER / "faults.toml").read_text(encoding="utf-8"))
-    by_file: dict[str, list[Fault]] = {}
-    for given in text["fault"]:
-        tests = tuple(given.pop("tests", text["tests"][given["file"]]))
-        by_file.setdefault(given["file"], []).append(Fault(tests=tests, **given))
+    tests, by_file = text.pop("tests"), {}
+    for file, those in text.items():
+        by_file[file] = [
+            Fault(file, tests=tuple(one.pop("tests", tests.get(file, [test_of(file)]))), **one) for one in those
+        ]
     most = max(map(len, by_file.values()), default=0)
     return [faults[i] for i in range(most) for faults in by_file.values() if i < len(faults)]
+
+
+def test_of(file: str) -> str:
+    """The file of tests that is called as a module is."""
+    path = Path(file)
+    return Path("tests", *path.parts[1:-1], f"test_{path.name}").as_posix()
 
 
 def problem(fault: Fault, root: Path = ROOT) -> str:

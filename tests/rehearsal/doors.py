@@ -1,5 +1,5 @@
-"""A local server in place of the archives' own, with what downloads meet: a direct answer, the confirmation page for large
-files, an error page, a connection that breaks once, and another file than before."""
+"""A local server in place of the archives' own, with what downloads meet there: the confirmation page for large files, and a
+connection that breaks once. Other answers are met in ``tests/repro/inputs/test_download.py``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from xcrepro.core.data import registry
 from xcrepro.core.extras import library
 from xcrepro.repro.inputs import download
 
-WAYS = ("direct", "confirm", "broken", "page", "changed")
-"""How the archives are served; the first three must arrive, the last two must be refused."""
+WAYS = ("confirm", "broken")
+"""How the archives are served."""
 _FORM = (
     '<form id="download-form" action="https://drive.usercontent.google.com/download" method="get">'
     '<input type="hidden" name="id" value="{id}"><input type="hidden" name="confirm" value="t"></form>'
@@ -45,10 +45,8 @@ class Server:
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request.path).query))
         start = int(request.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
         self.asked.append(start)
-        body, zipped = self.archives[query["id"]] + b"\0" * (self.way == "changed"), True
-        if self.way == "page" or (self.way == "confirm" and "confirm" not in query):
-            zipped = False
-            body = (_FORM.format(id=query["id"]) if self.way == "confirm" else "<html>Sorry</html>").encode()
+        zipped = self.way != "confirm" or "confirm" in query
+        body = self.archives[query["id"]] if zipped else _FORM.format(id=query["id"]).encode()
         request.send_response(206 if start else 200)
         request.send_header("Content-Type", "application/zip" if zipped else "text/html; charset=utf-8")
         request.send_header("Content-Length", str(len(body) - start))

@@ -123,7 +123,7 @@ def test_many_pairs_in_many_blocks(monkeypatch):
     assert contents(parts) == whole
     # A pool merged into itself counts everything twice.
     twice = parts.copy().merge(parts)
-    assert twice.n_pairs == 600_000
+    assert twice.runs().n.sum() == 600_000
     assert contents(twice) == contents(ScorePool().add(scores, hits, np.full(scores.size, 2)))
     assert contents(parts) == whole
     runs = ScorePool().add(scores, hits).runs()
@@ -193,7 +193,7 @@ def test_a_refused_block_leaves_nothing():
     wrong = TopK(TOP0.ids, TOP0.scores + np.float32(1), TOP0.n_labels)
     with pytest.raises(ArgumentError):
         counts.add(Block(Y0, wrong, 2, 0))
-    assert counts.pool(2).n_pairs == 0
+    assert counts.pool(2).runs().n.sum() == 0
 
 
 def test_an_absent_place_may_hold_any_score():

@@ -1,30 +1,19 @@
-"""What each lesson costs: ``python -m tests.tools.course.cost [NAME ...]`` runs each in a kernel of its own, prints a table.
-
-With ``--minutes`` it prints how long the talk of each unit is, estimated from its slides.
-"""
+"""What each lesson costs: ``python -m tests.tools.course.cost [NAME ...]`` runs each in a kernel of its own, prints a table."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass
 
-from xcrepro.repro.engine import notebooks
 from xcrepro.tools.course import lessons
 from xcrepro.tools.course.lessons import Lesson
 
 SECONDS, MEGABYTES = 60, 2000
 """The promise of docs/teach.md, on one core and once the kernels are compiled."""
 _RUN = "import sys; from xcrepro.tools.course import lessons, slides; slides.run(lessons.read(sys.argv[1]))"
-UNIT, WORDS = 15, 130
-"""Minutes of a unit, and words that a lecturer says in a minute."""
-_UNIT = re.compile(r"\*\*Unit (\d) ")
-_FORMULA = re.compile(r"\$\$.+?\$\$", re.DOTALL)
-_ONE_WORD = re.compile(r"\$.+?\$|\]\(.+?\)|`.+?`", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -45,29 +34,8 @@ def of(lesson: Lesson) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, time.monotonic() - began, used.ru_maxrss / 1024)
 
 
-def minutes(lesson: Lesson) -> dict[int, float]:
-    """Unit -> minutes of talk: what is on its slides read aloud, and a minute for each cell that is run, formula and guess."""
-    found, unit = Counter(), 1
-    for cell in lesson.notebook["cells"]:
-        text = notebooks.text(cell["source"])
-        if begins := _UNIT.match(text):
-            unit = int(begins[1])
-        if cell["metadata"]["slideshow"]["slide_type"] in {"skip", "notes"}:
-            continue
-        if cell["cell_type"] == "code":
-            found[unit] += 1
-        else:
-            found[unit] += len(_FORMULA.findall(text)) + text.count("**Guess:**")
-            found[unit] += len(re.findall(r"\w[\w'’-]*", _ONE_WORD.sub(" x ", _FORMULA.sub("", text)))) / WORDS
-    return dict(found)
-
-
 def main(names: list[str]) -> None:
-    """Print the table that docs/teach.md has, or the minutes of the talks."""
-    if "--minutes" in names:
-        for lesson in lessons.find():
-            print(f"lesson {lesson.number:2}:", ", ".join(f"unit {u} {m:.1f}" for u, m in minutes(lesson).items()))
-        return
+    """Print the table that docs/teach.md has."""
     print("| lesson | seconds on one core | memory at most, MB |\n|---|---|---|")
     for lesson in lessons.find():
         if not names or lesson.name in names:

@@ -86,15 +86,6 @@ def test_a_students_folder_begins(course, written):
         assert (written / target).is_file()
 
 
-def test_the_start_page_says_what_the_teachers_page_says_of_the_order(course):
-    page = copies.instructor(course)
-    assert "Lessons 5, 6 and 7 need them" in page
-    assert "Lesson 4 needs 3, lesson 8 needs 2 and 5, lesson 9 needs 2, and lesson 10 needs 3 and the primer" in page
-    before = copies._BEFORE
-    assert (before[4], before[8], before[9], before[10]) == ("3", "2, 5", "2", "3, and the primer")
-    assert {before[number] for number in (5, 6, 7)} == {"3"}
-
-
 def _open_part(cell: dict) -> str:
     """What a student may see of a cell of the solution version."""
     marks, source = cell["metadata"].get("nbgrader", {}), notebooks.text(cell["source"])

@@ -26,11 +26,3 @@ def test_the_teachers_page_has_what_each_lesson_costs(course, root):
     for _, seconds, megabytes in rows:
         assert int(seconds) <= cost.SECONDS
         assert int(megabytes.replace(",", "")) <= cost.MEGABYTES
-
-
-def test_the_talk_of_a_unit_fits_a_quarter_of_an_hour(course):
-    for lesson in course:
-        talk = cost.minutes(lesson)
-        assert list(talk) == list(range(1, 4 if lesson.number == 9 else 3))
-        for unit, long in talk.items():
-            assert 3 < long <= cost.UNIT, f"{lesson.name}: unit {unit}"

@@ -5,7 +5,6 @@ Numbers that a text or an output prints are read off it, so that text, output an
 
 from __future__ import annotations
 
-import ast
 import itertools
 import re
 from fractions import Fraction
@@ -154,15 +153,6 @@ def test_what_knowing_nothing_reaches_on_the_two_datasets_of_lesson_1(texts):
     assert 10 / shares[1] > 4
 
 
-def test_a_strength_is_one_rule_in_the_lessons(texts):
-    """W6: a label stays with its propensity to the power of the strength."""
-    for number in (3, 4):
-        assert any("usual**strength" in code or "(1 / usual) ** strength" in code for code, _ in texts[number])
-    assert (
-        "(1 / xc.propensity.inverse(ds.label_counts, ds.n_train)) ** strength" in _one(texts, 10, "strength = 0.4")[0]
-    )
-
-
 def test_real_valued_scores_tie(texts):
     """W8: in 16 bits, and where a sigmoid has reached 1."""
     said = _one(texts, 2, "For which models does this matter?")[0]
@@ -172,90 +162,6 @@ def test_real_valued_scores_tie(texts):
     scores = np.random.default_rng(0).random(5000)
     assert np.unique(scores).size == 5000
     assert np.unique(scores.astype(np.float16)).size < 4500
-
-
-def test_who_learns_from_which_truth_is_what_the_lessons_say(texts):
-    """W9: in lessons 3, 4 and 7 the model has all headings, in lesson 10 it has what is left."""
-    fits = {
-        number: {
-            ast.unparse(call.args[1])
-            for code, _ in texts[number]
-            if ".fit(ds.train.X" in code or ".fit(everything.train.X" in code
-            for call in ast.walk(ast.parse(code))
-            if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "fit" and "train.X" in ast.unparse(call)
-            if ast.unparse(call.args[0]).endswith("train.X")
-        }
-        for number in (3, 4, 7, 10)
-    }
-    assert fits == {3: {"ds.train.Y"}, 4: {"ds.train.Y"}, 7: {"ds.train.Y"}, 10: {"train_Y", "learned_from"}}  # of TIB
-    for number in (3, 4, 7):
-        assert any(re.search(r"learns? from all headings|learned from all headings", text) for text, _ in texts[number])
-
-
-def test_the_validation_points_are_used_for_calibrating_and_for_choosing(texts):
-    """W10."""
-    assert any("fit_top(ds.validation.Y" in code for code, _ in texts[7])
-    choice = _one(texts, 10, "def chosen(data)")[0]
-    assert "predict(data.validation.X" in choice
-    assert "test" not in choice
-    assert "fit_top(questions.validation.Y" in _one(texts, 10, "forest = xc.models.FastXML")[0]
-    ece = dict(re.findall(r"^(\S.*?) +ECE@5 (\d\.\d+)", _one(texts, 7, "fit_top(ds.validation.Y")[1], re.MULTILINE))
-    assert float(ece["isotonic, validation"]) < float(ece["as it was"]) / 5
-
-
-def test_lesson_10_has_a_ranking_that_turns_and_one_that_holds(texts):
-    """W11: by rows, with the normal interval."""
-    ds = xc.load("tib")
-    q = 1 / xc.propensity.inverse(ds.label_counts, ds.n_train)
-    learned_from, judged_by = (xc.propensity.drop_labels(Y, q, seed) for Y, seed in ((ds.train.Y, 10), (ds.test.Y, 20)))
-    eta = xc.models.PLT(trees=1).fit(ds.train.X, learned_from).predict_proba(ds.test.X, 100)
-    weight = xc.propensity.inverse(np.asarray(learned_from.sum(axis=0)).ravel(), ds.n_train)
-    said = re.findall(r"(\w+) labels: (\w+) minus probable: (\S+) points of P@1 \((\S+) to (\S+)\)",
-                      _one(texts, 10, "everything = xc.load")[1])  # fmt: skip
-    assert len(said) == 4
-    first, signs = np.asarray(eta.argmax(axis=1)).ravel(), {}
-    for truth, name, *printed in said:
-        value, low, high = map(float, printed)
-        own = xc.decide.weighted(eta, 1, weight ** {"squared": 2, "cubed": 3}[name]).ids[:, 0]
-        Y = {"observed": judged_by, "complete": ds.test.Y}[truth]
-        d = 100 * (_hits(Y, own) - _hits(Y, first))
-        reach = 1.96 * d.std() / np.sqrt(d.size)
-        assert value == pytest.approx(d.mean(), abs=0.051)
-        assert (low, high) == (pytest.approx(d.mean() - reach, abs=0.2), pytest.approx(d.mean() + reach, abs=0.2))
-        assert low * high > 0
-        signs[truth, name] = np.sign(value)
-    assert signs["observed", "squared"] == signs["complete", "squared"] == 1
-    assert (signs["observed", "cubed"], signs["complete", "cubed"]) == (-1, 1)
-
-
-def test_lesson_10_tells_by_ten_splits_what_one_cannot(texts):
-    """Its plan, carried out by sums over rows; the words between the numbers are held as well."""
-    leads, sizes = np.zeros((10, 3)), []
-    for split in range(10):
-        data = xc.load("cooking", split=split + 1, points=6000)
-        models = [xc.models.KNN(n).fit(data.train.X, data.train.Y) for n in (5, 10, 20, 50, 100)]
-        right = [_hits(data.validation.Y, m.predict(data.validation.X, 1).ids[:, 0]).sum() for m in models]
-        ours = _hits(data.test.Y, models[right.index(max(right))].predict(data.test.X, 1).ids[:, 0])
-        for seed in range(3):
-            forest = xc.models.FastXML(trees=5, seed=seed).fit(data.train.X, data.train.Y)
-            leads[split, seed] = 100 * (_hits(data.test.Y, forest.predict(data.test.X, 1).ids[:, 0]) - ours).mean()
-        sizes.append((data.train.Y.shape[0], len(ours)))
-    told = _one(texts, 10, "over_splits(leads, questions")[1]
-    said = _numbers(_one(texts, 10, "lead = xc.compare(questions")[1].replace("P@1", ""))
-    assert said[0] == pytest.approx(leads[0].mean(), abs=0.051)
-    assert said[1] < 0 < said[2]  # by the plan: cannot tell
-    assert said[1] < -2
-    means = leads.mean(axis=1)
-    plain = 2.262 * means.std(ddof=1) / 10**0.5
-    corrected = 2.262 * means.std(ddof=1) * (0.1 + sizes[0][1] / sizes[0][0]) ** 0.5
-    numbers = _numbers(told.replace("P@1", ""))
-    expected = [means.mean(), *(means.mean() + sign * reach for reach in (corrected, plain) for sign in (-1, 1))]
-    assert numbers == pytest.approx(expected, abs=0.051)
-    assert numbers[1] < -2 < numbers[2] < 0  # ahead, but perhaps by less than matters
-    assert plain / corrected == pytest.approx(0.5, abs=0.05)  # "half as large"
-    assert np.ptp(leads, axis=1).max() < 3
-    assert np.ptp(means) > 5
-    assert (leads > 0).sum() == 1
 
 
 def test_a_method_without_the_tail_keeps_what_lesson_4_says(texts, library):

@@ -224,7 +224,6 @@ SOME = [
 NARROW = [
     pair for pair in NAMED if "wide.csv" not in pair[:1]
 ]  # a wide truth has a column for each label that there is
-WITH_BLANKS = [pair for pair in NARROW if not WORDS & {*pair}]
 
 CASES = [
     Case("ICD-9: septicaemia and hearing loss", [["0389", "4019"], ["389"], ["25000"]],

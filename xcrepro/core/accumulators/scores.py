@@ -199,11 +199,6 @@ class ScorePool:
 
     # ------------------------------------------------------------------ out
 
-    @property
-    def n_pairs(self) -> int:
-        """How many pairs there are."""
-        return int(self._settled().n.sum())
-
     def runs(self) -> Runs:
         """Rising scores, and the pairs and hits at each."""
         run = self._settled()
@@ -386,7 +381,7 @@ class ScoreCounts:
     >>> counts = ScoreCounts((1, 2))
     >>> for first in (2, 0):                                            # blocks may come in any order
     ...     counts.add(Block(truth[first : first + 2], top.rows(slice(first, first + 2)), 2))
-    >>> counts.pool(1).runs().hits, counts.pool(2).n_pairs
+    >>> counts.pool(1).runs().hits, counts.pool(2).runs().n.sum().item()
     (array([1, 1, 0, 1]), 8)
     """
 
