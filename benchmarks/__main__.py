@@ -15,7 +15,7 @@ JOBS = (
     *("loader", "formats", "metrics", "auc", "sets", "trees", "gutenberg", "intervals", "claims", "judged", "times"),
     "browser",
 )
-PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "omikuji", "scikit-learn")
+PACKAGES = ("xcrepro", "numpy", "scipy", "numba", "napkinxc", "omikuji", "xcolumns", "scikit-learn", "ranx")
 
 
 def main(arguments: list[str] | None = None) -> int:

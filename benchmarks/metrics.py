@@ -1,6 +1,6 @@
-"""P, nDCG, PSP and PSnDCG at 1, 3 and 5: xcrepro beside napkinXC.
+"""P, nDCG, PSP and PSnDCG at 1, 3 and 5: xcrepro beside its peers.
 
-No number is reported of it if its values differ from xcrepro's by more than ``TOLERANCE``.
+No number is reported for an implementation whose values differ from xcrepro's by more than ``TOLERANCE``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,12 +39,13 @@ class Case:
     scores: csr_matrix
     truth: csr_matrix
     weights: np.ndarray
+    dense: bool  # small enough for the peers that take dense scores or dictionaries
 
 
 # ---------------------------------------------------------------------------------------------- input
 
 
-def make_case(n: int, n_labels: int, per_row: int, *, n_true: int = 5, seed: int = 0) -> Case:
+def make_case(n: int, n_labels: int, per_row: int, *, dense: bool, n_true: int = 5, seed: int = 0) -> Case:
     """Scores of ``per_row`` random labels a row, in random order and without ties. Each of a row's ``n_true`` relevant
     labels is, with probability one half, one of those, and then scores above 0.5; the other scores are below."""
     rng = np.random.default_rng(seed)
@@ -70,6 +72,7 @@ def make_case(n: int, n_labels: int, per_row: int, *, n_true: int = 5, seed: int
         _csr(scores, ids, n_labels),
         _csr(np.ones((n, n_true), np.float32), np.sort(relevant, axis=1).astype(np.int32), n_labels),
         xc.propensity.inverse(rng.permutation(counts), max(n, 3)),
+        dense,
     )
 
 
@@ -97,6 +100,10 @@ def _repeats(values: np.ndarray) -> np.ndarray:
 def row(job: str, who: str, seconds: float, reference: float, note: str = "") -> dict:
     """``reference``: what xcrepro takes, warm, in the same run."""
     return {"job": job, "who": who, "seconds": seconds, "ratio": seconds / reference, "note": note}
+
+
+def without_number(job: str, who: str, note: str) -> dict:
+    return {"job": job, "who": who, "seconds": float("nan"), "ratio": float("nan"), "note": note}
 
 
 def installed(module: str) -> bool:
@@ -245,10 +252,12 @@ def first_call(case: Case, expected: dict[str, np.ndarray], repeats: int) -> tup
     return quickest["imports"] + quickest["call"], note
 
 
-# ---------------------------------------------------------------------------------------------- the peer
+# ---------------------------------------------------------------------------------------------- peers
 
 
 def napkinxc(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
+    if not installed("napkinxc"):
+        return [without_number(case.job, "napkinXC", "not installed")]
     from napkinxc import metrics as peer
 
     places = np.array(KS) - 1
@@ -286,6 +295,89 @@ def napkinxc(case: Case, expected: dict, reference: float, repeats: int) -> list
     return rows
 
 
+def xcolumns(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
+    if not installed("xcolumns"):
+        return [without_number(case.job, "xCOLUMNs", "not installed (pip install -e '.[bench]')")]
+    from xcolumns.metrics import precision_at_k
+    from xcolumns.weighted_prediction import predict_top_k
+
+    scores, truth = case.scores.copy(), case.truth.copy()
+
+    def precision(ks) -> np.ndarray:
+        return np.array([precision_at_k(truth, predict_top_k(scores, k), k=k) for k in ks])
+
+    check("xCOLUMNs", {"P": precision(KS)}, expected)
+    last = KS[-1]
+    rows = []
+    for ks, who in (((last,), f"xCOLUMNs, P@{last} alone"), (KS, "xCOLUMNs, P alone, at 1, 3, 5")):
+        seconds, _ = best(lambda ks=ks: precision(ks), repeats)
+        rows.append(row(case.job, who, seconds, reference, "warm; predict_top_k, then precision_at_k, once for each k"))
+    return rows
+
+
+def scikit_learn(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
+    who = "scikit-learn, nDCG alone"
+    if not installed("sklearn"):
+        return [without_number(case.job, who, "not installed")]
+    if not case.dense:
+        size = np.prod(case.scores.shape, dtype=np.int64) * 4 / 1e9
+        return [
+            without_number(case.job, who, f"ndcg_score takes dense scores only, here {size:,.3g} GB: small size only")
+        ]
+    from sklearn.metrics import ndcg_score
+
+    converting, (truth, scores) = best(lambda: (case.truth.toarray(), case.scores.toarray()), repeats)
+
+    def measure() -> np.ndarray:
+        return np.array([ndcg_score(truth, scores, k=k, ignore_ties=True) for k in KS])
+
+    seconds, found = best(measure, repeats)
+    check(who, {"nDCG": found}, expected)
+    return [
+        row(case.job, who, seconds, reference, "dense; ignore_ties=True, which is its quicker way"),
+        row(case.job, f"{who}: making the dense arrays", converting, reference),
+    ]
+
+
+def ranx(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
+    who = "ranx, P and nDCG alone"
+    if not installed("ranx"):
+        return [without_number(case.job, who, "not installed (pip install -e '.[bench]')")]
+    if not case.dense:
+        return [without_number(case.job, who, "takes dictionaries of strings: small size only")]
+    from ranx import Qrels, Run, evaluate
+
+    def dictionaries(matrix: csr_matrix, kind: Callable) -> dict[str, dict[str, float]]:
+        n = matrix.shape[0]
+        ids, values = matrix.indices.reshape(n, -1).tolist(), matrix.data.reshape(n, -1).tolist()
+        return {
+            str(i): {str(label): kind(value) for label, value in zip(*pair, strict=True)}
+            for i, pair in enumerate(zip(ids, values, strict=True))
+        }
+
+    def convert():
+        return Qrels(dictionaries(case.truth, int)), Run(dictionaries(case.scores, float))
+
+    names = [f"{name}@{k}" for name in ("precision", "ndcg") for k in KS]
+    first_conversion, (qrels, run) = clock(convert)
+    with warnings.catch_warnings(action="ignore"):  # numba's, about a cast in ranx
+        first, found = clock(lambda: evaluate(qrels, run, names))
+    values = np.array([found[name] for name in names]).reshape(2, -1)
+    check(who, {"P": values[0], "nDCG": values[1]}, expected)
+    seconds, _ = best(lambda: evaluate(qrels, run, names), repeats)
+    converting, _ = best(convert, repeats)
+    return [
+        row(case.job, who, seconds, reference, "warm; on its own Qrels and Run"),
+        row(case.job, f"{who}: first call", first, reference, "compiles, or reads its cache"),
+        row(
+            case.job, f"{who}: making Qrels and Run", converting, reference, f"the first time {first_conversion:.2f} s"
+        ),
+    ]
+
+
+PEERS = (napkinxc, xcolumns, scikit_learn, ranx)
+
+
 # ---------------------------------------------------------------------------------------------- the jobs
 
 
@@ -294,7 +386,7 @@ def compare(case: Case, repeats: int = 3) -> list[dict]:
     expected = xcrepro_metrics(case)
     same = check_threads(case)
     # Where rows are few xcrepro starts no thread, whatever it is allowed.
-    variants = {1: ""} if case.scores.shape[0] < 10_000 else {2: ", 2 threads", 1: ", 1 thread"}
+    variants = {1: ""} if case.dense else {2: ", 2 threads", 1: ", 1 thread"}
 
     def ours(threads: int) -> None:
         with thread_count(threads):
@@ -306,7 +398,8 @@ def compare(case: Case, repeats: int = 3) -> list[dict]:
     rows = [row(case.job, who, seconds[who], reference, same) for who in calls]
     first, note = first_call(case, expected, repeats)
     rows.append(row(case.job, "xcrepro, imports and first call of a new process", first, reference, note))
-    rows += napkinxc(case, expected, reference, repeats)
+    for peer in PEERS:
+        rows += peer(case, expected, reference, repeats)
     return rows
 
 
@@ -314,6 +407,7 @@ def run(quick: bool = False) -> list[dict]:
     """Both sizes, Amazon-670K's test set and EURLex-4K's; ``quick`` shrinks them to see that everything runs."""
     large, small = ((400, 900, 20), (200, 300, 20)) if quick else ((153_025, 670_091, 100), (3_809, 3_993, 100))
     rows = []
-    for size in (large, small):
-        rows += compare(make_case(*size), repeats=1 if quick else 3)
+    # One after the other, so that the large one is freed before the peers meet the small one.
+    for size, dense in ((large, False), (small, True)):
+        rows += compare(make_case(*size, dense=dense), repeats=1 if quick else 3)
     return rows

@@ -24,7 +24,7 @@ K = 5
 
 def make_case(n: int, n_labels: int, per_row: int, seed: int = 0) -> csr_matrix:
     """Probabilities (n, L) that add up to about four relevant labels a row."""
-    scores = metrics.make_case(n, n_labels, per_row, seed=seed).scores
+    scores = metrics.make_case(n, n_labels, per_row, dense=False, seed=seed).scores
     eta = csr_matrix((scores.data**3, scores.indices, scores.indptr), shape=scores.shape)
     eta.sort_indices()
     return eta

@@ -13,11 +13,13 @@ from benchmarks import apart, claims, metrics
 from tests import naive
 
 KEYS = {"job", "who", "seconds", "ratio", "note"}
+# How each peer's package is imported.
+MODULES = {"napkinxc": "napkinxc", "xcolumns": "xcolumns", "scikit_learn": "sklearn", "ranx": "ranx"}
 
 
 @pytest.fixture(scope="module")
 def case():
-    return metrics.make_case(150, 300, 20, seed=3)
+    return metrics.make_case(150, 300, 20, dense=True, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,7 @@ def expected(case):
 
 
 def test_threads_change_no_bit():
-    case = metrics.make_case(20_000, 900, 12)
+    case = metrics.make_case(20_000, 900, 12, dense=False)
     assert "same bits" in metrics.check_threads(case)
 
 
@@ -45,23 +47,31 @@ def test_other_values_are_not_timed(expected):
             metrics.check("a peer", {"P": wrong}, expected)
 
 
-def test_the_peer_agrees_or_is_refused_and_changes_nothing_of_the_case(case, expected):
-    pytest.importorskip("napkinxc")
+@pytest.mark.parametrize("peer", metrics.PEERS, ids=lambda peer: peer.__name__)
+def test_peers_agree_and_change_nothing_of_the_case(peer, case, expected):
+    if not metrics.installed(MODULES[peer.__name__]):
+        pytest.skip("not installed: pip install -e '.[bench]'")
     arrays = [case.weights, *(getattr(m, part) for m in (case.scores, case.truth) for part in ("data", "indices"))]
     before = [array.tobytes() for array in arrays]
-    rows = metrics.napkinxc(case, expected, reference=0.5, repeats=1)
+    rows = peer(case, expected, reference=0.5, repeats=1)
     assert rows
     for row in rows:
         assert set(row) == KEYS
         assert row["ratio"] == row["seconds"] / 0.5 > 0
     assert [array.tobytes() for array in arrays] == before
+
+
+@pytest.mark.parametrize("peer", metrics.PEERS, ids=lambda peer: peer.__name__)
+def test_a_peer_that_computes_something_else_is_refused(peer, case, expected):
+    if not metrics.installed(MODULES[peer.__name__]):
+        pytest.skip("not installed: pip install -e '.[bench]'")
     wrong = {name: values + 0.01 for name, values in expected.items()}
     with pytest.raises(RuntimeError, match="disagree"):
-        metrics.napkinxc(case, wrong, reference=0.5, repeats=1)
+        peer(case, wrong, reference=0.5, repeats=1)
 
 
 def test_both_metric_jobs_run(monkeypatch):
-    monkeypatch.setattr(metrics, "napkinxc", lambda *_: [])
+    monkeypatch.setattr(metrics, "PEERS", ())
     before = os.environ.get("XCREPRO_THREADS")
     rows = metrics.run(quick=True)
     assert os.environ.get("XCREPRO_THREADS") == before
@@ -81,7 +91,7 @@ def test_the_command_prints_and_writes_the_tables(tmp_path, monkeypatch, capsys)
     rows = [
         metrics.row("a job", "xcrepro", 0.05, 0.05),
         metrics.row("a job", "somebody", 0.5, 0.05, "slower"),
-        metrics.row("another", "nobody", float("nan"), 0.05, "not installed"),
+        metrics.without_number("another", "nobody", "not installed"),
     ]
     monkeypatch.setattr(command, "rows_of", lambda name, quick: rows)
     assert command.main(["metrics"]) == 0
