@@ -15,7 +15,21 @@ ROWS = 2048  # at most, in one call
 DONE, TOO_LARGE, INEXACT = 0, 1, 2
 
 
-@kernel
+@np.errstate(all="ignore")
+def _split(values, n, exponents, high, low):
+    values, one = values[:n], np.ones(exponents.size)
+    coarse, fine = (1.5 * np.ldexp(one, exponents - bits + 52) for bits in (BITS, 2 * BITS))
+    first = (values + coarse) - coarse
+    left = values - first
+    second = (left + fine) - fine
+    high[:n] = first * np.ldexp(one, BITS - exponents)
+    low[:n] = second * np.ldexp(one, 2 * BITS - exponents)
+    if not (np.abs(values) <= np.ldexp(one, exponents)).all():
+        return TOO_LARGE
+    return INEXACT if (left != second).any() else DONE
+
+
+@kernel(plain=_split)
 def split(values, n, exponents, high, low):
     """Part the first n rows: ``values[i, c] = (high[i, c] 2^-40 + low[i, c] 2^-80) 2^exponents[c]``.
 
@@ -47,7 +61,16 @@ def split(values, n, exponents, high, low):
     return INEXACT if rest else DONE
 
 
-@kernel
+def _add(values, n, exponents, high, low):
+    parts = np.empty((2, n, values.shape[1]))
+    state = _split(values, n, exponents, *parts)
+    if state == DONE:
+        for total, part in zip((high, low), parts, strict=True):
+            total += part.sum(axis=0).astype(np.int64)
+    return state
+
+
+@kernel(plain=_add)
 def add(values, n, exponents, high, low):
     """The same parts, added over the first n rows (at most ROWS) to the int64 ``high`` and ``low`` (m,), if it returns DONE."""
     m = values.shape[1]
