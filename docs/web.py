@@ -52,6 +52,8 @@ _NOT_JUDGED = "notebooks", "figures", "predictions", "gutenberg", "tib", "cookin
 EXAMPLE = 400
 """Test points of the example."""
 LIVE = (
+    "jain16/table3_table4",
+    "coverage/table2_table3",
     "beyond/noise_floor",
     "beyond/certainty",
     "calibration/table1_counterexample",
