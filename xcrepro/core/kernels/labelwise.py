@@ -264,9 +264,9 @@ def first_buckets(keys, counts, shift, first):
 def _label_sums(tp, predicted, true, beta2, out):
     at = tp > 0
     hits, true = tp.astype(np.float64), true[:, None]
-    parts = (predicted, true, beta2 * true + predicted)
-    for column, above, below in zip((PRECISION, RECALL, F_BETA), (hits, hits, (1.0 + beta2) * hits), parts, strict=True):
-        each = np.divide(above, below, out=np.zeros(tp.shape), where=at)
+    parts = (hits, predicted), (hits, true), ((1.0 + beta2) * hits, beta2 * true + predicted)
+    for column, part in zip((PRECISION, RECALL, F_BETA), parts, strict=True):
+        each = np.divide(*part, out=np.zeros(tp.shape), where=at)
         out[column] = np.add.accumulate(each)[-1] if len(tp) else 0.0
     out[COVERED] = at.sum(axis=0)
 

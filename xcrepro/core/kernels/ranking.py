@@ -83,6 +83,9 @@ def _rows(
         steps[:, 1:] = each[:n, :room]
         return (add.accumulate(steps, axis=1) if add else steps)[:, at]
 
+    def rising():
+        return upto(np.where(hit, np.add.accumulate(share, axis=1) / place, 0.0))
+
     def f_beta(hits, true, predicted):
         return np.where(hits > 0, (1.0 + beta2) * hits / (beta2 * true + predicted), 0.0)
 
@@ -99,9 +102,11 @@ def _rows(
     hits, predicted = upto(share), upto(ids >= 0)
     dcg, reciprocal = lambda: upto(share * discount), lambda: upto(share / place)
     ps_hits, ps_dcg, ps_reciprocal = lambda: upto(worth), lambda: upto(worth * discount), lambda: upto(worth / place)
-    rising = lambda: upto(np.where(hit, np.add.accumulate(share, axis=1) / place, 0.0))
-    last_hit, all_hit = lambda: upto(hit * place, np.maximum), hits == n_true
-    best_dcg = lambda: upto(best[:, :room] * discount)
+    all_hit, last_hit, best_dcg = (
+        hits == n_true,
+        lambda: upto(hit * place, np.maximum),
+        lambda: upto(best[:, :room] * discount),
+    )
     h_hits, h_predicted = lambda: upto(reached[:, :, SHARED]), lambda: upto(reached[:, :, NODES])
     h_relevant = n_reached[:n, None].astype(np.float64) if reached.shape[0] else np.zeros((n, 1))
     value = {

@@ -40,7 +40,8 @@ def inspect(indptr, indices, data, lo, hi):
 def _best_weights(indptr, indices, weights, lo, hi, best):
     best[: hi - lo] = 0.0
     ends = indptr[lo : hi + 1] - indptr[lo]
-    found, rows = weights[indices[indptr[lo] : indptr[hi]]], np.repeat(np.arange(hi - lo), np.diff(ends).astype(np.intp))
+    found = weights[indices[indptr[lo] : indptr[hi]]]
+    rows = np.repeat(np.arange(hi - lo), np.diff(ends).astype(np.intp))
     order = np.lexsort((-found, rows))  # rows stay where they are
     places = np.arange(order.size) - ends[rows]
     kept = places < best.shape[1]
