@@ -50,14 +50,13 @@ LEFT_OUT = (
     "fontTools/designspaceLib", "fontTools/svgLib", "fontTools/t1Lib", "fontTools/diff", "fontTools/qu2cu", "contourpy/util",
     "more_itertools", "attr", "attrs", "yaml", "tqdm", "toolz", "et_xmlfile", "charset_normalizer", "pdb", "turtle",
     "mailbox", "imaplib", "smtplib", "ftplib", "poplib", "ssl", "xmlrpc", "wsgiref", "webbrowser", "wave", "modulefinder",
-    "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSerif-Italic", "DejaVuSansMono-BoldOblique",
+    "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSerif-Italic", "DejaVuSansMono-Bold",
+    "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique", "DejaVuSans-BoldOblique", "STIXGeneral", "STIXGeneralBol",
+    "STIXGeneralItalic", "STIXGeneralBolIta", "STIXNonUni", "STIXNonUniBol", "STIXNonUniIta", "STIXNonUniBolIta",
 )  # fmt: skip
 """Of the library, what no report, no notebook and no reader of files imports or draws with."""
 
-_FIRST = (
-    "asyncio", "collections", "compression", "concurrent", "ctypes", "email", "encodings", "html", "http", "importlib", "json",
-    "logging", "multiprocessing", "pathlib", "re", "string", "sysconfig", "tomllib", "unittest", "urllib", "xml", "zipfile",
-)  # fmt: skip
+_FIRST = "collections", "compression", "encodings", "importlib", "logging", "pathlib", "re", "string", "zipfile"
 """Folders that Python has before the packages are unpacked; and all single files."""
 
 _NOT_JUDGED = "notebooks", "figures", "predictions", "gutenberg", "tib", "cooking", "recorded"
@@ -294,7 +293,7 @@ def build(root: Path, out: Path) -> int:
         library = _without(python.read(f"{inside}python-stdlib.zip"), LEFT_OUT)
         first = {name: library.pop(name) for name in [*library] if "/" not in name or name.partition("/")[0] in _FIRST}
         listed["library"] = _part(made, "library", ".zip", _packed(first))
-        listed["packages"] = _part(made, "packages", ".zip.xz", lzma.compress(_packed(library, 0), preset=9))
+        listed["packages"] = _part(made, "packages", ".zip.xz", lzma.compress(_packed(library, 0), preset=7))
         listed["kit"] = _part(made, "xcrepro", ".zip", _kit(root, folder))
         (made / "parts.json").write_text(json.dumps(listed))
         _live(root, LIVE, made)

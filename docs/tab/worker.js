@@ -79,7 +79,7 @@ async function started(files) {
   instance = await WebAssembly.instantiate(parts.compiled, imports);
   say("said", { text: "Reading the files and computing" });
   wasi.initialize(instance);
-  python(parts.driver);
+  if (python(parts.driver)) throw new RangeError("no room for the packages");
   return root;
 }
 
