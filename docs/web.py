@@ -48,7 +48,7 @@ LEFT_OUT = (
     "idlelib", "lib2to3", "tkinter", "turtledemo", "test", "tests", "ensurepip", "afm", "pdfcorefonts", "sample_data", "images",
     "scipy/constants", "mpl_toolkits", "fontTools/ufoLib", "fontTools/voltLib", "fontTools/merge", "fontTools/mtiLib",
     "fontTools/designspaceLib", "fontTools/svgLib", "fontTools/t1Lib", "fontTools/diff", "fontTools/qu2cu", "contourpy/util",
-    "more_itertools", "attr", "attrs", "yaml", "tqdm", "toolz", "et_xmlfile", "charset_normalizer", "pdb", "turtle",
+    "more_itertools", "attr", "attrs", "yaml", "dateutil/zoneinfo", "tqdm", "toolz", "et_xmlfile", "charset_normalizer", "pdb", "turtle",
     "mailbox", "imaplib", "smtplib", "ftplib", "poplib", "ssl", "xmlrpc", "wsgiref", "webbrowser", "wave", "modulefinder",
     "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSerif-Italic", "DejaVuSansMono-Bold",
     "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique", "DejaVuSans-BoldOblique", "STIXGeneral", "STIXGeneralBol",
@@ -115,7 +115,8 @@ def _without(packed: bytes, parts: tuple[str, ...]) -> dict[str, bytes]:
     files = {}
     with zipfile.ZipFile(io.BytesIO(packed)) as given:
         for name in given.namelist():
-            if not any(f"/{part}/" in f"/{re.sub(r'[.](pyc|ttf)$', '', name)}/" for part in parts):
+            path = re.sub(r"-[^/]*[.]dist-info/|[.](pyc|ttf)$", "/", name)
+            if not any(f"/{part}/" in f"/{path}/" for part in parts):
                 content = given.read(name)
                 files[name] = _packed(_without(content, parts), 0) if name.endswith(".zip") else content
     return files

@@ -158,7 +158,7 @@ def test_an_exercise_is_checked_and_kept(page):
     assert RIGHT in [cell["source"] for cell in kept(page)]
 
 
-@pytest.mark.parametrize("page", [[f"--js-flags=--wasm-max-mem-pages={n}"] for n in (600, 900, 1300)], indirect=True)
+@pytest.mark.parametrize("page", [[f"--js-flags=--wasm-max-mem-pages={n}"] for n in (600, 1300)], indirect=True)
 def test_too_little_memory_is_said(page):
     """A browser that gives Python 39 MB, too little to begin, and more, with which it ends while it computes."""
     page.click("#example")
