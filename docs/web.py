@@ -49,8 +49,8 @@ LEFT_OUT = (
     "scipy/constants", "mpl_toolkits", "fontTools/ufoLib", "fontTools/voltLib", "fontTools/merge", "fontTools/mtiLib",
     "fontTools/designspaceLib", "fontTools/svgLib", "fontTools/t1Lib", "fontTools/diff", "fontTools/qu2cu", "contourpy/util",
     "more_itertools", "attr", "attrs", "yaml", "dateutil/zoneinfo", "tqdm", "toolz", "et_xmlfile", "charset_normalizer", "pdb",
-    "turtle", "mailbox", "imaplib", "smtplib", "ftplib", "poplib", "ssl", "xmlrpc", "wsgiref", "webbrowser", "wave", "modulefinder",
-    "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSerif-Italic", "DejaVuSansMono-Bold",
+    "turtle", "mailbox", "imaplib", "smtplib", "ftplib", "poplib", "ssl", "xmlrpc", "wsgiref", "webbrowser", "wave",
+    "modulefinder", "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSerif-Italic", "DejaVuSansMono-Bold",
     "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique", "DejaVuSans-BoldOblique", "STIXGeneral", "STIXGeneralBol",
     "STIXGeneralItalic", "STIXGeneralBolIta", "STIXNonUni", "STIXNonUniBol", "STIXNonUniIta", "STIXNonUniBolIta",
 )  # fmt: skip
