@@ -48,7 +48,7 @@ LEFT_OUT = (
     "idlelib", "lib2to3", "tkinter", "turtledemo", "test", "tests", "ensurepip", "afm", "pdfcorefonts", "sample_data", "images",
     "scipy/constants", "mpl_toolkits", "fontTools/ufoLib", "fontTools/voltLib", "fontTools/merge", "fontTools/mtiLib",
     "fontTools/designspaceLib", "fontTools/svgLib", "fontTools/t1Lib", "fontTools/diff", "fontTools/qu2cu", "contourpy/util",
-    "more_itertools", "attr", "attrs", "yaml", "dateutil/zoneinfo", "tqdm", "toolz", "et_xmlfile", "charset_normalizer", "pdb",
+    "more_itertools", "attr", "attrs", "yaml", "dateutil-zoneinfo.tar.gz", "tqdm", "toolz", "et_xmlfile", "charset_normalizer", "pdb",
     "turtle", "mailbox", "imaplib", "smtplib", "ftplib", "poplib", "ssl", "xmlrpc", "wsgiref", "webbrowser", "wave",
     "modulefinder", "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSerif-Italic", "DejaVuSansMono-Bold",
     "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique", "DejaVuSans-BoldOblique", "STIXGeneral", "STIXGeneralBol",
