@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import io
 import json
+import lzma
 import os
 import posixpath
 import re
@@ -45,13 +46,25 @@ LEFT_OUT = (
     "scipy/stats", "scipy/signal", "scipy/spatial", "scipy/ndimage", "scipy/integrate", "scipy/interpolate", "scipy/optimize",
     "scipy/fft", "scipy/fftpack", "scipy/cluster", "scipy/io", "scipy/odr", "scipy/datasets", "scipy/differentiate",
     "idlelib", "lib2to3", "tkinter", "turtledemo", "test", "tests", "ensurepip", "afm", "pdfcorefonts", "sample_data", "images",
+    "scipy/constants", "mpl_toolkits", "fontTools/ufoLib", "fontTools/voltLib", "fontTools/merge", "fontTools/mtiLib",
+    "fontTools/designspaceLib", "fontTools/svgLib", "fontTools/t1Lib", "fontTools/diff", "fontTools/qu2cu", "contourpy/util",
+    "more_itertools", "attr", "attrs", "yaml", "dateutil-zoneinfo.tar.gz", "tqdm", "toolz", "et_xmlfile", "charset_normalizer",
+    "pdb", "turtle", "mailbox", "imaplib", "smtplib", "ftplib", "poplib", "ssl", "xmlrpc", "wsgiref", "webbrowser", "wave",
+    "modulefinder", "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "DejaVuSerif-Italic", "DejaVuSansMono-Bold",
+    "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique", "DejaVuSans-BoldOblique", "STIXGeneral", "STIXGeneralBol",
+    "STIXGeneralItalic", "STIXGeneralBolIta", "STIXNonUni", "STIXNonUniBol", "STIXNonUniIta", "STIXNonUniBolIta",
 )  # fmt: skip
-"""Of the library, what no report imports or draws with."""
+"""Of the library, what no report, no notebook and no reader of files imports or draws with."""
+
+_FIRST = "collections", "compression", "encodings", "importlib", "logging", "pathlib", "re", "string", "zipfile"
+"""Folders that Python has before the packages are unpacked; and all single files."""
 
 _NOT_JUDGED = "notebooks", "figures", "predictions", "gutenberg", "tib", "cooking", "recorded"
 EXAMPLE = 400
 """Test points of the example."""
 LIVE = (
+    "jain16/table3_table4",
+    "coverage/table2_table3",
     "beyond/noise_floor",
     "beyond/certainty",
     "calibration/table1_counterexample",
@@ -97,23 +110,23 @@ def _shim(folder: Path, to: Path) -> None:
                 (to / Path(member.name).name).write_bytes(files.extractfile(member).read())  # type: ignore[union-attr]
 
 
-def _without(packed: bytes, parts: tuple[str, ...]) -> bytes:
+def _without(packed: bytes, parts: tuple[str, ...]) -> dict[str, bytes]:
     """A zip file without what has one of these parts in its path; a zip file in it likewise."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(packed)) as given, zipfile.ZipFile(out, "w") as kept:
+    files = {}
+    with zipfile.ZipFile(io.BytesIO(packed)) as given:
         for name in given.namelist():
-            if not any(f"/{part}/" in f"/{name}" for part in parts):
+            path = re.sub(r"-[^/]*[.]dist-info/|[.](pyc|ttf)$", "/", name)
+            if not any(f"/{part}/" in f"/{path}/" for part in parts):
                 content = given.read(name)
-                content = _without(content, parts) if name.endswith(".zip") else content
-                kept.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
-    return out.getvalue()
+                files[name] = _packed(_without(content, parts), 0) if name.endswith(".zip") else content
+    return files
 
 
 def _kit(root: Path, folder: Path) -> bytes:
     """The wheel's files but notebooks, figures, datasets and stored predictions."""
     _run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "kit", folder=root)
     (wheel,) = (folder / "kit").glob("*.whl")
-    return _without(wheel.read_bytes(), _NOT_JUDGED)
+    return _packed(_without(wheel.read_bytes(), _NOT_JUDGED))
 
 
 def _example() -> dict:
@@ -190,11 +203,12 @@ def _read_by(root: Path, id: str, folder: Path) -> dict[str, bytes]:
     return contents | {"notebooks/manifest.toml": alone.encode()}
 
 
-def _packed(files: dict[str, bytes]) -> bytes:
+def _packed(files: dict[str, bytes], level: int = 9) -> bytes:
     out = io.BytesIO()
+    method = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
     with zipfile.ZipFile(out, "w") as packed:
         for name, content in files.items():
-            packed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
+            packed.writestr(zipfile.ZipInfo(name), content, method, level)
     return out.getvalue()
 
 
@@ -276,8 +290,11 @@ def build(root: Path, out: Path) -> int:
         listed: dict = {name: (own / f"{name}.py").read_text(encoding="utf-8") for name in ("driver", "cells")}
         compressed = gzip.compress(python.read(f"{inside}python.wasm"), 9, mtime=0)
         listed["python"] = _part(made, "python", ".wasm.gz", compressed)
+        listed["cells"] = listed["cells"].replace("LEFT_OUT = ()", f"LEFT_OUT = {LEFT_OUT}")
         library = _without(python.read(f"{inside}python-stdlib.zip"), LEFT_OUT)
-        listed["library"] = _part(made, "library", ".zip", library)
+        first = {name: library.pop(name) for name in [*library] if "/" not in name or name.partition("/")[0] in _FIRST}
+        listed["library"] = _part(made, "library", ".zip", _packed(first))
+        listed["packages"] = _part(made, "packages", ".zip.xz", lzma.compress(_packed(library, 0), preset=7))
         listed["kit"] = _part(made, "xcrepro", ".zip", _kit(root, folder))
         (made / "parts.json").write_text(json.dumps(listed))
         _live(root, LIVE, made)

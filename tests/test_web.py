@@ -17,7 +17,7 @@ SECONDS = 300
 
 
 @pytest.fixture
-def page(root):
+def page(root, request):
     """The page, opened over http from the folder that `make web` wrote."""
     folder = root / "build/site/html"
     if not (folder / "run/parts.json").exists() or browser.find() is None:
@@ -25,7 +25,9 @@ def page(root):
     from playwright.sync_api import sync_playwright
 
     with browser.served(folder) as home, sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=browser.find(), args=["--no-sandbox"])
+        chromium = play.chromium.launch(
+            executable_path=browser.find(), args=["--no-sandbox", *getattr(request, "param", [])]
+        )
         page = chromium.new_page()
         page.asked = []
         page.on("request", lambda request: page.asked.append(request.url))
@@ -118,11 +120,51 @@ def test_a_notebook_runs_to_its_committed_outputs_and_is_edited_stopped_and_begu
     assert (
         page.query_selector_all("section")[-1].query_selector("textarea").input_value() == "if 6:\n\t    print(6 * 7)"
     )
-    with page.expect_download() as saved:
-        page.click("#save")
-    cells = json.loads(Path(saved.value.path()).read_text())["cells"]
+    cells = kept(page)
     assert [cell["cell_type"] for cell in cells] == [cell["cell_type"] for cell in notebook["cells"]]
     assert cells[-1]["source"] == "if 6:\n\t    print(6 * 7)"
+
+
+def kept(page) -> list[dict]:
+    """The cells of the notebook that the page gives to be saved."""
+    with page.expect_download() as saved:
+        page.click("#save")
+    return json.loads(Path(saved.value.path()).read_text())["cells"]
+
+
+WRONG = "def summary(Y):\n    return 0.25, 1.5, np.asarray(Y.sum(axis=1)).ravel()"
+RIGHT = "def summary(Y):\n    each = np.asarray(Y.sum(axis=1)).ravel()\n"
+RIGHT += "    return np.mean(each == 0), each.mean(), np.asarray(Y.sum(axis=0)).ravel()"
+
+
+def test_an_exercise_is_checked_and_kept(page):
+    page.goto(f"{page.home}run/notebook.html?item=course/01_data_and_long_tail")
+    reported(page, "Nothing is loaded")
+    sections = page.query_selector_all("section")
+    sources = [section.query_selector("textarea").input_value() for section in sections]
+    (at,) = (i for i, source in enumerate(sources) if source.startswith("def summary"))
+    assert "labels_of_point" not in sources[at]  # no solution
+    assert not any("HIDDEN" in source for source in sources)
+    for answer, state in ((WRONG, "failed"), (RIGHT, "ran")):
+        sections[at].query_selector("textarea").fill(answer)
+        for section in sections[at : at + 2]:  # the exercise, then its check
+            section.query_selector("button").click()
+            reported(page, "Done", "This ")
+        assert sections[at + 1].query_selector("small").inner_text() == state
+        assert ("AssertionError" in sections[at + 1].inner_text()) == (state == "failed")
+    page.reload()
+    reported(page, "Nothing is loaded")
+    assert page.query_selector_all("textarea")[at].input_value() == RIGHT
+    assert RIGHT in [cell["source"] for cell in kept(page)]
+
+
+@pytest.mark.parametrize("page", [[f"--js-flags=--wasm-max-mem-pages={n}"] for n in (600, 1300)], indirect=True)
+def test_too_little_memory_is_said(page):
+    """A browser that gives Python 39 MB, too little to begin, and more, with which it ends while it computes."""
+    page.click("#example")
+    reported(page, "memory", "Done", "no report")
+    assert "memory" in page.inner_text("#said") + page.inner_text("#log")
+    assert not page.is_disabled("button[type=submit]")
 
 
 def test_a_large_file_is_refused_before_it_is_read(page, tmp_path):

@@ -11,9 +11,14 @@ const root = fs.mkdtempSync(path.join(os.tmpdir(), "wasm-"));
 process.on("exit", () => fs.rmSync(root, { recursive: true }));
 for (const folder of ["usr/local/lib", "tmp"]) fs.mkdirSync(path.join(root, folder), { recursive: true });
 fs.copyFileSync(part("library-"), path.join(root, "usr/local/lib/python315.zip"));
+fs.copyFileSync(part("packages-"), path.join(root, "packages.xz"));
+const first = `import lzma, sys
+open("/tmp/packages.zip", "wb").write(lzma.open("/packages.xz").read())
+sys.path[:0] = ["/app", "/tmp/packages.zip"]
+`;
 const compiled = await WebAssembly.compile(zlib.gunzipSync(fs.readFileSync(part("python-"))));
 const wasi = new WASI({
-  version: "preview1", args: ["python", "-c", `import sys; sys.path.insert(0, "/app")\n${program}`], preopens: { "/": root, "/app": project },
+  version: "preview1", args: ["python", "-c", first + program], preopens: { "/": root, "/app": project },
   env: { HOME: "/tmp", TMPDIR: "/tmp" },
 });
 const imports = wasi.getImportObject();

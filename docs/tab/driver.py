@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import lzma
 import os
 import shutil
 import sys
@@ -9,10 +10,14 @@ import zipfile
 
 
 def unpacked():
-    """What has to lie in folders: the kit, and matplotlib with its fonts."""
+    """The packages; and what has to lie in folders: the kit, and matplotlib with its fonts."""
+    with lzma.open("/packages.zip.xz") as packed, open("/tmp/packages.zip", "wb") as packages:
+        shutil.copyfileobj(packed, packages)
+    os.remove("/packages.zip.xz")
+    sys.path.append("/tmp/packages.zip")
     with zipfile.ZipFile("/kit.zip") as kit:
         kit.extractall("/tmp/kit")
-    with zipfile.ZipFile("/usr/local/lib/python315.zip") as library:
+    with zipfile.ZipFile("/tmp/packages.zip") as library:
         library.extractall("/tmp/kit", [name for name in library.namelist() if name.startswith("matplotlib/")])
     with zipfile.ZipFile("/tmp/kit/matplotlib/mpl-data.zip") as fonts:
         fonts.extractall("/tmp/kit/matplotlib/mpl-data")

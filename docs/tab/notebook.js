@@ -130,7 +130,7 @@ try {
       ? made("div", { innerHTML: about.html }) : editable(about, number)));
     document.title = `${document.querySelector("h1").textContent}: xcrepro`;
     const brought = page.trained.length ? ` Models are not trained in the tab: predictions of ${page.trained.join(", ")} come with the page.` : "";
-    say(`Nothing is loaded yet. Python takes 45 MB, once; this notebook's data ${(page.project.bytes / 1e6).toFixed(1)} MB.${brought}`);
+    say(`Nothing is loaded yet. Python takes 35 MB, once; this notebook's data ${(page.project.bytes / 1e6).toFixed(1)} MB.${brought}`);
     at("all").onclick = () => run(cells);
     at("again").onclick = () => again("Nothing runs; what the cells had computed is gone.");
     at("save").onclick = save;

@@ -30,12 +30,13 @@ async function fetched(all) {
 
 async function prepared(project) {
   const listed = await (await fetch("parts.json", { cache: "no-cache" })).json();
-  const [python, library, kit, files] = await fetched([listed.python, listed.library, listed.kit, ...(project ? [project] : [])]);
+  const [python, library, packages, kit, files] = await fetched(
+    [listed.python, listed.library, listed.packages, listed.kit, ...(project ? [project] : [])]);
   say("bar", { share: null });
   say("said", { text: "Starting Python" });
   const stream = new Blob([python]).stream().pipeThrough(new DecompressionStream("gzip"));
   const compiled = await WebAssembly.compileStreaming(new Response(stream, { headers: { "Content-Type": "application/wasm" } }));
-  return { compiled, library, kit, files, driver: listed.driver, cells: listed.cells };
+  return { compiled, library, packages, kit, files, driver: listed.driver, cells: listed.cells };
 }
 
 function placed(root, path, bytes) {
@@ -66,6 +67,7 @@ function python(code) {
 async function started(files) {
   const root = new Map([["tmp", new Directory(new Map())], ["out", new Directory(new Map())]]);
   placed(root, "usr/local/lib/python315.zip", parts.library);
+  placed(root, "packages.zip.xz", parts.packages);
   placed(root, "kit.zip", parts.kit);
   for (const { path, bytes } of files) placed(root, path, bytes);
   const line = (text) => say("line", { text });
@@ -77,7 +79,7 @@ async function started(files) {
   instance = await WebAssembly.instantiate(parts.compiled, imports);
   say("said", { text: "Reading the files and computing" });
   wasi.initialize(instance);
-  python(parts.driver);
+  if (python(parts.driver)) throw new RangeError("no room for the packages");
   return root;
 }
 

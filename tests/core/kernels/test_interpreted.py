@@ -125,6 +125,9 @@ def test_what_evaluate_computes(seed, n, n_labels, k, index, dtype):
         shuffled = csr_matrix(stored[:, ::-1])
         xc.TopK.from_scores(shuffled, k)
         xc.evaluate(Y, dense, ks, inverse_propensity=weights, label_counts=rng.integers(1, 2**31 - 1, n_labels))
+        above = xc.Hierarchy.from_pairs([(label, n_labels + label // 3) for label in range(n_labels)], n_labels)
+        given = {"inverse_propensity": weights, "n_relevant": Y.getnnz(axis=1) + 1.0, "hierarchy": above}
+        xc.evaluate(Y, dense, ks, metrics=registry.names("rows"), **given)
         every = xc.TopK.from_scores(scores, n_labels)
         chance = xc.TopK(every.ids, np.where(every.ids < 0, -np.inf, np.clip(every.scores, 0, 1)), n_labels)
         for ties in ("bounds", "expected"):

@@ -49,18 +49,22 @@ KEEP, PROBABILITY, GAIN = 0, 1, 2
 
 
 def _select(indptr, indices, data, order, lo, hi, weights, beta, update, ids, scores, chosen):
-    for row in order[lo:hi]:
-        start, stop = indptr[row], indptr[row + 1]
-        labels, p = indices[start:stop], data[start:stop].astype(np.float64)
+    k, ends, p_of, places = ids.shape[1], indptr.tolist(), data.astype(np.float64), np.arange(data.size)
+    rising = np.diff(indices.astype(np.int64)) > 0
+    rising[indptr[1:-1][(indptr[1:-1] > 0) & (indptr[1:-1] < data.size)] - 1] = True
+    by_label = rising.all()  # then equal gains are in the order of labels already
+    for row in order[lo:hi].tolist():
+        start, stop = ends[row], ends[row + 1]
+        labels, p = indices[start:stop], p_of[start:stop]
         gains = (weights[labels] + beta) * p
-        best = np.lexsort((labels, -gains))[: ids.shape[1]]
-        ids[row, : best.size], scores[row, : best.size], chosen[row, : best.size] = (
-            labels[best],
-            gains[best],
-            start + best,
-        )
+        if by_label and k == 1 and start < stop:
+            best = slice(first := int(gains.argmax()), first + 1)
+        else:
+            best = ((-gains).argsort(kind="stable") if by_label else np.lexsort((labels, -gains)))[:k]
+        now, gain = labels[best], gains[best]
+        ids[row, : now.size], scores[row, : now.size], chosen[row, : now.size] = now, gain, places[start:stop][best]
         if update != KEEP:
-            weights[labels[best]] *= 1.0 - p[best] if update == PROBABILITY else np.maximum(0.0, 1.0 - gains[best])
+            weights[now] *= 1.0 - p[best] if update == PROBABILITY else np.maximum(0.0, 1.0 - gain)
 
 
 @kernel(plain=_select)

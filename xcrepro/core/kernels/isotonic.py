@@ -15,7 +15,17 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(2**32 - 1)
 
 
-@kernel
+def _counts(scores, codes, without, distinct, n, hits):
+    kept = codes >> 1 != without
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], np.ones(min(scores.size, 1), bool)))
+    sizes, found = (np.diff(np.cumsum(each)[ends], prepend=0) for each in (kept, kept & codes))
+    m = int((sizes > 0).sum())
+    there = np.flatnonzero(np.append(sizes[:-1] > 0, sizes[-1:] >= 0))  # the last is written at any rate
+    distinct[: there.size], n[: there.size], hits[: there.size] = scores[ends[there]], sizes[there], found[there]
+    return distinct[:m], n[:m], hits[:m]
+
+
+@kernel(plain=_counts)
 def counts(scores, codes, without, distinct, n, hits):
     """Pairs of the folds other than ``without``, counted: fills and returns the distinct scores, pairs and hits. ``scores``
     rise; codes: 2 * fold + hit of each pair, int32."""

@@ -18,7 +18,18 @@ PRECISION, RECALL, F_BETA, COVERED = 0, 1, 2, 3
 N_COLUMNS = 4
 
 
-@kernel
+def _place_keys(hits, ids, bucket, shift, weights, keys, counts):
+    there = np.logical_and.accumulate(ids[:, : bucket.size] >= 0, axis=1)
+    if weights.size:
+        there &= (weights != 0)[:, None]
+    row, place = np.nonzero(there)
+    keys[: row.size] = (ids[row, place].astype(np.int64) << shift) | (2 * bucket[place] + hits[row, place])
+    if weights.size:
+        counts[: row.size] = weights[row]
+    return row.size
+
+
+@kernel(plain=_place_keys)
 def place_keys(hits, ids, bucket, shift, weights, keys, counts):
     """The event of each place that ``bucket`` has and that is not empty; returns how many there are.
 
@@ -94,7 +105,12 @@ def merge(keys_a, counts_a, keys_b, counts_b, keys, counts):
     return n
 
 
-@kernel
+def _add_to_cells(keys, counts, shift, n_events, cells):
+    cell = (keys >> shift).astype(np.intp) * n_events + (keys & ((1 << shift) - 1))
+    np.add.at(cells, cell, counts.astype(cells.dtype) if counts.size else cells.dtype.type(1))
+
+
+@kernel(plain=_add_to_cells)
 def add_to_cells(keys, counts, shift, n_events, cells):
     """Add a list to a table. ``counts`` may be empty."""
     mask = (1 << shift) - 1
@@ -223,7 +239,14 @@ def spread(keys, counts, shift, predicted, tp):
                 tp[bucket, label] += count
 
 
-@kernel
+def _first_buckets(keys, counts, shift, first):
+    keys = keys[counts != 0] if counts.size else keys
+    label, event = keys >> shift, keys & ((1 << shift) - 1)
+    for column, some in ((0, slice(None)), (1, event & 1 == 1)):
+        np.minimum.at(first[:, column], label[some], (event[some] >> 1).astype(first.dtype))
+
+
+@kernel(plain=_first_buckets)
 def first_buckets(keys, counts, shift, first):
     """Lower ``first[label]``, the first bucket in which it stands and in which it stands rightly, to those of a list."""
     mask = (1 << shift) - 1
@@ -238,7 +261,17 @@ def first_buckets(keys, counts, shift, first):
             first[label, 1] = bucket
 
 
-@kernel
+def _label_sums(tp, predicted, true, beta2, out):
+    at = tp > 0
+    hits, true = tp.astype(np.float64), true[:, None]
+    parts = (hits, predicted), (hits, true), ((1.0 + beta2) * hits, beta2 * true + predicted)
+    for column, part in zip((PRECISION, RECALL, F_BETA), parts, strict=True):
+        each = np.divide(*part, out=np.zeros(tp.shape), where=at)
+        out[column] = np.add.accumulate(each)[-1] if len(tp) else 0.0
+    out[COVERED] = at.sum(axis=0)
+
+
+@kernel(plain=_label_sums)
 def label_sums(tp, predicted, true, beta2, out):
     """``out[column, i]``: sums over labels, given as (labels, K) tables of those with a hit at the largest k.
 
@@ -315,7 +348,23 @@ def add_rows(cell, row, weights, cells):
         cells[cell[i]] += weights[row[i]]
 
 
-@kernel
+def _reachable(indptr, indices, label_indptr, label_rows, ks):
+    from scipy.sparse import csgraph, csr_array
+
+    # From a source over rows and labels to a sink.
+    n_rows, n_labels = indptr.size - 1, label_indptr.size - 1
+    ends = np.concatenate([[0], n_rows + indptr, n_rows + indptr[-1] + np.arange(1, n_labels + 1)])
+    ends = np.append(ends, ends[-1])
+    to = np.concatenate([np.arange(1, n_rows + 1), n_rows + 1 + indices, np.full(n_labels, n_rows + n_labels + 1)])
+    room, found = np.ones(to.size, np.int32), []
+    for k in ks:
+        room[:n_rows] = k
+        graph = csr_array((room, to.astype(np.int32), ends.astype(np.int32)), (ends.size - 1, ends.size - 1))
+        found.append(csgraph.maximum_flow(graph, 0, ends.size - 2).flow_value)
+    return np.array(found, np.int64)
+
+
+@kernel(plain=_reachable)
 def reachable(indptr, indices, label_indptr, label_rows, ks):
     """How many different labels the rows can show when each has ``k`` places for labels of its own, for each rising k.
 

@@ -1,5 +1,7 @@
 """Per-row values of the ranking metrics: one number a (row, column, k), which the kernels of ``exact.py`` add up."""
 
+import functools
+
 import numpy as np
 
 from xcrepro.core.kernels import kernel
@@ -57,7 +59,102 @@ NODES, SHARED = range(
 )  # of ``reached``, for each place: the nodes that it is the first to reach; those that the truth has
 
 
-@kernel
+@functools.cache
+def _discounts(k):
+    return np.array([1.0 / log2.py_func(place + 2.0) for place in range(k)])
+
+
+@np.errstate(all="ignore")
+def _rows(
+    found, ids, n_labels_true, n_labels, weights, best, label_weights, n_relevant, expected, reached, n_reached, beta2, ks,
+    columns, lo, hi, out,
+):  # fmt: skip
+    n, room, discount = hi - lo, min(found.shape[1], int(ks[-1])), _discounts(int(ks[-1]))
+    ids, hit = ids[lo:hi, :room], found[lo:hi, :room] != 0
+    place, at, perfect = np.arange(1.0, room + 1), np.minimum(ks, room), np.append(0.0, np.add.accumulate(discount))
+    share, worth, discount = hit.astype(np.float64), np.zeros(hit.shape), discount[:room]
+    if weights.size:
+        worth[hit] = weights[ids[hit]]
+    if expected.shape[0]:
+        share, worth = expected[:n, :room, SHARE], expected[:n, :room, WORTH]
+
+    def upto(each, add=np.add):  # one place after the other
+        steps = np.zeros((n, room + 1))
+        steps[:, 1:] = each[:n, :room]
+        return (add.accumulate(steps, axis=1) if add else steps)[:, at]
+
+    def rising():
+        return upto(np.where(hit, np.add.accumulate(share, axis=1) / place, 0.0))
+
+    def f_beta(hits, true, predicted):
+        return np.where(hits > 0, (1.0 + beta2) * hits / (beta2 * true + predicted), 0.0)
+
+    def lrap_most():
+        value = rising()
+        for beyond in range(1, int((n_true - hits).max(initial=0)) + 1):
+            value = np.where(beyond <= n_true - hits, value + (hits + beyond) / (predicted + beyond), value)
+        return value / true_or_1
+
+    n_true = n_labels_true[lo:hi, None].astype(np.float64)
+    ideal = np.where(n_true > 0, perfect[np.minimum(ks, n_labels_true[lo:hi, None])], 1.0)
+    n_full = n_relevant[lo:hi, None] if n_relevant.size else np.zeros((n, 1))
+    true_or_1, full_or_1 = np.maximum(n_true, 1.0), np.where(n_full > 0, n_full, 1.0)
+    hits, predicted = upto(share), upto(ids >= 0)
+    dcg, reciprocal = lambda: upto(share * discount), lambda: upto(share / place)
+    ps_hits, ps_dcg, ps_reciprocal = lambda: upto(worth), lambda: upto(worth * discount), lambda: upto(worth / place)
+    all_hit, last_hit, best_dcg = (
+        hits == n_true,
+        lambda: upto(hit * place, np.maximum),
+        lambda: upto(best[:, :room] * discount),
+    )
+    h_hits, h_predicted = lambda: upto(reached[:, :, SHARED]), lambda: upto(reached[:, :, NODES])
+    h_relevant = n_reached[:n, None].astype(np.float64) if reached.shape[0] else np.zeros((n, 1))
+    value = {
+        HITS: lambda: hits,
+        SERVED: lambda: upto(expected[:, :, CHANCE], None) if expected.shape[0] else hits > 0,
+        FIRST: lambda: upto(hit / place, np.maximum),
+        RECALL: lambda: hits / true_or_1,
+        NDCG_LABELS: lambda: dcg() / ideal,
+        DCG: dcg,
+        RECIPROCAL: lambda: reciprocal() / true_or_1,
+        ADG: lambda: dcg() / true_or_1,
+        F_SET: lambda: f_beta(hits, n_true, predicted),
+        F_PRINTED: lambda: (1.0 + beta2) * hits / (beta2 * (n_true + 1.0)),
+        PREDICTED: lambda: predicted,
+        RELEVANT: lambda: n_true,
+        AP: lambda: rising() / np.minimum(ks, true_or_1),
+        PRECISION_SET: lambda: hits / np.maximum(predicted, 1.0),
+        LRAP: lambda: (rising() + (n_true - hits) * n_true / n_labels) / true_or_1,
+        LRAP_MOST: lrap_most,
+        DEPTH: lambda: np.where(all_hit, last_hit(), n_labels),
+        DEPTH_LEAST: lambda: np.where(all_hit, last_hit(), predicted + n_true - hits),
+        R_PRECISION: lambda: hits / np.minimum(ks, true_or_1),
+        EXACT: lambda: all_hit & (predicted == n_true),
+        LRAP_LABELS: lambda: rising() + (n_true - hits) * n_true / n_labels,
+        H_HITS: h_hits,
+        H_PREDICTED: h_predicted,
+        H_RELEVANT: lambda: h_relevant,
+        H_PRECISION: lambda: h_hits() / np.maximum(h_predicted(), 1.0),
+        H_RECALL: lambda: h_hits() / np.maximum(h_relevant, 1.0),
+        H_F: lambda: f_beta(h_hits(), h_relevant, h_predicted()),
+        PS_HITS: ps_hits,
+        PS_DCG: ps_dcg,
+        PS_NDCG_LABELS: lambda: ps_dcg() / ideal,
+        LABEL_WEIGHTS: lambda: label_weights[lo:hi, None],
+        BEST_HITS: lambda: upto(best),
+        BEST_DCG: best_dcg,
+        BEST_NDCG_LABELS: lambda: best_dcg() / ideal,
+        PS_RECALL: lambda: ps_hits() / full_or_1,
+        PS_RECIPROCAL: lambda: ps_reciprocal() / full_or_1,
+        PS_ADG: lambda: ps_dcg() / full_or_1,
+        PS_F_SET: lambda: f_beta(ps_hits(), n_full, predicted),
+        PS_F_PRINTED: lambda: (1.0 + beta2) * ps_hits() / (beta2 * (n_full + 1.0)),
+    }
+    for c, column in enumerate(columns.tolist()):
+        out[:n, c] = value[column]() if column in value else np.nan
+
+
+@kernel(plain=_rows)
 def rows(
     found,
     ids,

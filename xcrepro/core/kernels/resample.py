@@ -35,9 +35,12 @@ def poisson(seed, rows, bounds, lo, hi, out):
 
 def _weighted_sums(values, weights, out):
     out[:] = 0.0
-    for row in range(len(values)):
-        weight = weights[:, row, None]
-        np.add(out, weight * values[row], out=out, where=weight != 0)
+    for lo in range(0, len(values), 512):
+        weight, part = weights.T[lo : lo + 512, :, None], values[lo : lo + 512, None, :]
+        parts = np.zeros((len(part) + 1, *out.shape))
+        parts[0] = out
+        np.multiply(weight, part, out=parts[1:], where=weight != 0)
+        out[:] = np.add.accumulate(parts)[-1]
 
 
 @kernel(plain=_weighted_sums)

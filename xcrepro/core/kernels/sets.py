@@ -208,7 +208,37 @@ def _end(ids, scores, row, place):
     return end
 
 
-@kernel
+def _groups(indptr, indices, ids, scores, lo, hi):
+    """Of each place of the rows: is there a label, is it relevant, where do its ties begin, and one behind their last."""
+    ids, here = ids[lo:hi].astype(np.int64), indices[indptr[lo] : indptr[hi]]
+    there, place = np.logical_and.accumulate(ids >= 0, axis=1), np.arange(ids.shape[1])
+    rows, n_labels = np.arange(hi - lo), 1 + max(int(here.max(initial=0)), int(ids.max(initial=0)))
+    known = np.append(np.repeat(rows, np.diff(indptr[lo : hi + 1]).astype(np.intp)) * np.int64(n_labels) + here, -1)
+    wanted = rows[:, None] * np.int64(n_labels) + ids
+    relevant = (known[np.searchsorted(known[:-1], wanted)] == wanted) & there
+    first = np.ones(ids.shape, bool)
+    first[:, 1:] = (scores[lo:hi, 1:] != scores[lo:hi, :-1]) | ~there[:, 1:]
+    after = np.full((hi - lo, place.size + 1), place.size)
+    after[:, :-1] = np.where(first, place, place.size)
+    end = np.minimum.accumulate(after[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    return there, relevant, np.maximum.accumulate(np.where(first, place, 0), axis=1), end
+
+
+def _worth(relevant, ids, weights, otherwise):
+    """The weight of each relevant place."""
+    worth = np.zeros(relevant.shape)
+    worth[relevant] = weights[ids[relevant]] if weights.size else otherwise
+    return worth
+
+
+def _mixed(indptr, indices, ids, scores, weights, k, lo, hi, out):
+    there, relevant, start, _ = _groups(indptr, indices, ids, scores, lo, hi)
+    worth = _worth(relevant, ids[lo:hi], weights, 1.0)
+    tied = there & (start < np.minimum(np.arange(start.shape[1]), k))
+    out[lo:hi] = (tied[:, 1:] & (worth[:, 1:] != worth[:, :-1])).any(axis=1)
+
+
+@kernel(plain=_mixed)
 def mixed(indptr, indices, ids, scores, weights, k, lo, hi, out):
     """``out[row]``: do labels that tie for a place up to k differ, one relevant and one not, or in their weights?"""
     weighted = weights.size > 0
@@ -227,65 +257,31 @@ def mixed(indptr, indices, ids, scores, weights, k, lo, hi, out):
             place = end
 
 
-@kernel
 def expected(indptr, indices, ids, scores, weights, lo, hi, out):
     """``out[row - lo, place]``: SHARE, WORTH and CHANCE of ``kernels.ranking`` over all orders of tied scores.
 
     A place of a group of g tied labels, h of them relevant, holds a hit with chance h / g. If none of the j places before it in
     the group holds one, it does with chance h / (g - j), so the chances of no hit multiply.
     """
-    weighted = weights.size > 0
-    for row in range(lo, hi):
-        none = 1.0
-        place = 0
-        while place < out.shape[1] and ids[row, place] >= 0:
-            end = _end(ids, scores, row, place)
-            hits, worth = 0, 0.0
-            for j in range(place, end):
-                if _relevant(indices, indptr[row], indptr[row + 1], ids[row, j]):
-                    hits += 1
-                    worth += weights[ids[row, j]] if weighted else 0.0
-            for j in range(place, min(end, out.shape[1])):
-                none *= 1.0 - hits / (end - j)
-                out[row - lo, j, 0] = hits / (end - place)
-                out[row - lo, j, 1] = worth / (end - place)
-                out[row - lo, j, 2] = 1.0 - none
-            place = end
-        for j in range(place, out.shape[1]):
-            out[row - lo, j, 0] = 0.0
-            out[row - lo, j, 1] = 0.0
-            out[row - lo, j, 2] = 1.0 - none
+    there, relevant, start, end = _groups(indptr, indices, ids, scores, lo, hi)
+    n, k = there.shape
+    group, each = np.arange(n)[:, None] * k + start, _worth(relevant, ids[lo:hi], weights, 0.0)
+    hits, worth = (np.bincount(group.ravel(), part.ravel(), n * k)[group] for part in (relevant, each))
+    none = np.multiply.accumulate(1.0 - hits / (end - np.arange(k)), axis=1)
+    for column, part in enumerate((hits / (end - start), worth / (end - start), 1.0 - none)):
+        out[:n, :, column] = part[:, : out.shape[1]]
 
 
-@kernel
 def arrange(indptr, indices, ids, scores, weights, best, lo, hi, out):
     """``out[row]``: the first places with tied labels in the best order, the relevant ones by falling weight before the others,
     or (``best`` is False) in the worst, which is that order backwards."""
-    weighted = weights.size > 0
-    group = np.empty(ids.shape[1], ids.dtype)
-    for row in range(lo, hi):
-        place = 0
-        while place < out.shape[1]:
-            if ids[row, place] < 0:
-                out[row, place:] = -1
-                break
-            end = _end(ids, scores, row, place)
-            hits, misses = 0, end - place
-            for j in range(place, end):
-                label = ids[row, j]
-                if _relevant(indices, indptr[row], indptr[row + 1], label):
-                    at = hits
-                    while weighted and at > 0 and weights[group[at - 1]] < weights[label]:
-                        group[at] = group[at - 1]
-                        at -= 1
-                    group[at] = label
-                    hits += 1
-                else:
-                    misses -= 1
-                    group[misses] = label
-            for j in range(place, min(end, out.shape[1])):
-                out[row, j] = group[j - place if best else end - 1 - j]
-            place = end
+    there, relevant, start, _ = _groups(indptr, indices, ids, scores, lo, hi)
+    (row, place), hit, turn = np.nonzero(there), relevant[there].astype(np.int64), 1 if best else -1
+    worth = _worth(relevant, ids[lo:hi], weights, 0.0)[there]
+    order = np.lexsort((turn * np.where(hit, place, -place), -turn * worth, -turn * hit, start[there], row))
+    arranged = np.full(there.shape, -1, ids.dtype)
+    arranged[there] = ids[lo:hi][there][order]
+    out[lo:hi] = arranged[:, : out.shape[1]]
 
 
 @kernel

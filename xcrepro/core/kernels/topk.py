@@ -95,8 +95,13 @@ def _csr(indptr, indices, data, lo, hi, ids, scores):
     if np.isnan(values).any():
         return interpreted.interpreted(csr.py_func)(indptr, indices, data, lo, hi, ids, scores)
     rows, first = _rows(indptr, lo, hi), indptr[lo : hi + 1] - indptr[lo]
-    order = np.lexsort((here, -values, rows))  # rows stay where they are
-    places = np.arange(order.size) - first[rows - lo]
+    places, most = np.arange(rows.size) - first[rows - lo], int(np.diff(first).max(initial=0))
+    if most * (hi - lo) > 4 * rows.size or (np.diff(here)[places[1:] > 0] < 0).any():
+        order = np.lexsort((here, -values, rows))  # rows stay where they are
+    else:  # labels rise, and rows are about as long: a table
+        table = np.full((hi - lo, most), np.inf, values.dtype)
+        table[rows - lo, places] = -values
+        order = (np.argsort(table, axis=1, kind="stable")[rows - lo, places] + first[rows - lo]).astype(np.intp)
     kept = (places < k) & (values[order] > -np.inf)
     ids[rows[kept], places[kept]] = here[order[kept]]
     scores[rows[kept], places[kept]] = values[order[kept]]

@@ -37,7 +37,18 @@ def inspect(indptr, indices, data, lo, hi):
     return state, -1
 
 
-@kernel
+def _best_weights(indptr, indices, weights, lo, hi, best):
+    best[: hi - lo] = 0.0
+    ends = indptr[lo : hi + 1] - indptr[lo]
+    found = weights[indices[indptr[lo] : indptr[hi]]]
+    rows = np.repeat(np.arange(hi - lo), np.diff(ends).astype(np.intp))
+    order = np.lexsort((-found, rows))  # rows stay where they are
+    places = np.arange(order.size) - ends[rows]
+    kept = places < best.shape[1]
+    best[rows[kept], places[kept]] = found[order[kept]]
+
+
+@kernel(plain=_best_weights)
 def best_weights(indptr, indices, weights, lo, hi, best):
     """``best[row - lo]``: the largest weights among the row's labels, falling, padded with 0: what a perfect ranking takes."""
     k = best.shape[1]
