@@ -424,7 +424,7 @@ class PLT(Resumable):
         small = np.int32 if max(features.size, arrays["weight"].size) < 2**31 else np.int64
         arrays["weight_start"] = arrays["weight_start"].astype(small, copy=False)
         child = arrays["child"]
-        if child.dtype != np.uint8 and child.size and 0 <= child.min() and child.max() < _BYTE:
+        if child.dtype != np.uint8 and child.size and child.min() >= 0 and child.max() < _BYTE:
             arrays["child"] = child.astype(np.uint8)
         found = np.zeros(n_features + 2, np.int64), np.empty(features.size, np.int32), np.empty(features.size, small)
         plt_search.by_feature(feature_start, features, *found)

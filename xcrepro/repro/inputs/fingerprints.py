@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import csv
 import functools
-import itertools
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
