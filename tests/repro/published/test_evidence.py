@@ -114,6 +114,7 @@ def test_the_cells_of_a_claim_are_counted(tib):
     """Of table 5's claim: a cell clear for it, one too small to tell, on another dataset one against it."""
     table = pd.DataFrame({"model": ["a", "b"], "metric": "ECE", "k": 5, "value": [-0.1, 0.01], "stderr": 0.01})
     id = "t5-isotonic-platt"
+    assert evidence.cells({}).assign(source="real, live").empty  # of a dataset whose printed rows no claim names
     live = evidence.of(tib, evidence.cells({id: table}))
     there = evidence.of(tib, evidence.cells({id: table.assign(value=[-0.1, 0.1])})).assign(dataset="Bibtex")
     found = evidence.gather(item("calibration/table5_isotonic_platt", recorded={"bibtex": there})[0], live)

@@ -50,14 +50,14 @@ def of(ds: Dataset, apart: pd.DataFrame | None = None, outcomes: Outcomes | None
 
 def cells(claims: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The cells that show claims without a metric: claim -> differences by model (and what else tells its cells apart), metric
-    and k, as :func:`xcrepro.repro.inputs.calibrated.compared` has them, with value, stderr and p raw."""
+    and k, as :func:`xcrepro.repro.inputs.calibrated.compared` has them, with value, stderr and p raw; empty without claims."""
     parts = []
     for id, table in claims.items():
         own = [name for name in table if name not in _COLUMNS]
         parts.append(
             table.assign(id=id, left=table[own].astype(str).agg(", ".join, axis=1), right="").drop(columns=own)
         )
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def clear(paper: str, id: str, found: pd.DataFrame) -> pd.DataFrame:
