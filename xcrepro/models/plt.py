@@ -416,7 +416,7 @@ class PLT(Resumable):
     def _restore(self, arrays: dict[str, np.ndarray], n_features: int | None = None) -> None:
         """``arrays`` have each chunk's features, and are emptied, so that little is in memory twice."""
         n_features = self.n_features_ if n_features is None else n_features
-        for name in ("features", "feature_start", "weight_start"):  # before a cast makes them right
+        for name in ("features", "feature_start", "weight_start", "child"):  # before a cast makes them right
             check_array(name, arrays[name], "iu", -1)
         features, feature_start = arrays.pop("features"), arrays["feature_start"]
         sound = _runs(feature_start, arrays["owner"].size, 0, features.size) and _inside(features, 0, n_features)

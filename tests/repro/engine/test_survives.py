@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.repro.engine.test_runner import EMPTY, _alive, fake_python, outcomes
-from tests.test_full_disk import in_a_namespace
 from xcrepro.__main__ import main
 from xcrepro.repro.engine import processes, runner, stamps
 
@@ -98,6 +97,16 @@ def test_a_folder_that_cannot_be_written_is_said_once(pair, capsys):
     (pair.root / "build").write_text("in the way")
     assert main(["run"]) == 2
     assert f"{pair.root}/build" in capsys.readouterr().err
+
+
+def in_a_namespace(command: str) -> subprocess.CompletedProcess:
+    """Run a shell command that may mount, seen by nobody else; a skip where that is not allowed."""
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    try:
+        subprocess.run([*unshare, "sh", "-c", "mount -t tmpfs none /mnt"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no file system can be mounted here")
+    return subprocess.run([*unshare, "sh", "-ec", command], capture_output=True, text=True, timeout=3600)
 
 
 def test_a_project_on_a_read_only_disk_is_said_once(pair):
