@@ -119,7 +119,9 @@ class Hierarchy:
         [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 0]]
         """
         if not separator or not any(separator in name for name in labels):
-            raise ArgumentError("separator", "must be part of some label's name", repr(separator))
+            raise ArgumentError(
+                "separator", "must be part of some label's name", repr(separator), "names without levels have none"
+            )
         pairs: dict[tuple[str, str], None] = {}
         for name in labels:
             parts = name.split(separator)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
 from tests.refused import refused
+from xcrepro.core.errors import DataError
 from xcrepro.repro.engine import items, manifest, notebooks, prose_numbers, runner
 
 TEXT = """**PfastXML** gains **2.9**<!-- gain["a"] --> points of PSP@1 on EURLex-4K, [6,000<!-- n --> records](a-1.5.md)
@@ -244,3 +246,18 @@ def test_an_item_without_a_module_has_the_rules_of_its_data(root, monkeypatch):
     items.check_parameters(entry, entry.official())
     with refused("parameter scale", 2.0):
         items.check_parameters(entry, entry.official() | {"scale": 2.0})
+
+
+def test_a_notebook_that_is_being_saved_is_read_when_it_is_there(tmp_path):
+    file, whole = tmp_path / "one.ipynb", json.dumps({"nbformat": 4, "cells": []})
+    file.write_text("")
+    saver = threading.Timer(0.15, file.write_text, [whole])
+    saver.start()
+    assert notebooks.read(file)["cells"] == []
+    saver.join()
+    file.write_text("null")
+    with pytest.raises(DataError, match="not a notebook"):
+        notebooks.read(file)
+    file.write_text("")
+    with pytest.raises(DataError, match="not JSON"):
+        notebooks.read(file)

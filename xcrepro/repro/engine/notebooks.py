@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,12 +22,21 @@ _LINK = re.compile(r"(?P<before>\]\(|<img[^>]*\bsrc=[\"'])(?P<target>[^)\"'\s#]+
 """A link or a picture of Markdown, up to the end of its file's name."""
 
 
+_LOOKS, _PAUSE = 5, 0.1
+
+
 def read(path: str | os.PathLike) -> dict:
     """The notebook as a dict."""
-    try:
-        notebook = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, f"text that is not JSON ({error})", "a notebook") from None
+    file = Path(path)
+    for look in range(1, _LOOKS + 1):
+        try:
+            notebook = json.loads(file.read_text(encoding="utf-8"))
+            break
+        except (ValueError, RecursionError) as error:
+            # JupyterLab empties a file and then writes it: what has just changed is looked at again.
+            if look == _LOOKS or time.time() - file.stat().st_mtime > 1:
+                raise DataError(path, f"text that is not JSON ({error})", "a notebook") from None
+            time.sleep(_PAUSE)
     if not isinstance(notebook, dict) or notebook.get("nbformat") != 4 or not isinstance(notebook.get("cells"), list):
         raise DataError(path, "JSON that is not a notebook", "nbformat 4 with a list of cells")
     for number, cell in enumerate(notebook["cells"], 1):
