@@ -388,6 +388,7 @@ def test_a_reader_is_told_at_the_command_line(toy, capsys):
     for arguments, words in (
         (["run", "--record"], "named items"),
         (["run", "--data", str(home)], "--record"),
+        (["run", "--costs"], "--record"),
         (["run", "demo/one", "--record"], "real data"),
         (["run", "--record", "--data", str(home), "-p", "seed", "1"], "without -p"),
     ):

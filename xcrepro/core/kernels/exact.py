@@ -16,11 +16,7 @@ DONE, TOO_LARGE, INEXACT = 0, 1, 2
 
 
 @np.errstate(all="ignore")
-def split(values, n, exponents, high, low):
-    """Part the first n rows: ``values[i, c] = (high[i, c] 2^-40 + low[i, c] 2^-80) 2^exponents[c]``.
-
-    Returns DONE; TOO_LARGE where a number exceeds its column's power of 2; INEXACT where something would be left over.
-    """
+def _split(values, n, exponents, high, low):
     values, one = values[:n], np.ones(exponents.size)
     coarse, fine = (1.5 * np.ldexp(one, exponents - bits + 52) for bits in (BITS, 2 * BITS))
     first = (values + coarse) - coarse
@@ -33,9 +29,41 @@ def split(values, n, exponents, high, low):
     return INEXACT if (left != second).any() else DONE
 
 
+@kernel(plain=_split)
+def split(values, n, exponents, high, low):
+    """Part the first n rows: ``values[i, c] = (high[i, c] 2^-40 + low[i, c] 2^-80) 2^exponents[c]``.
+
+    Returns DONE; TOO_LARGE where a number exceeds its column's power of 2; INEXACT where something would be left over.
+    """
+    m = values.shape[1]
+    coarse, fine, bound = np.empty(m), np.empty(m), np.empty(m)
+    up, up_low = np.empty(m), np.empty(m)
+    for c in range(m):
+        bound[c] = 2.0 ** exponents[c]
+        # 1.5 2^52 units: the sum has the unit as its last bit, whatever the sign of the number.
+        coarse[c] = 1.5 * 2.0 ** (exponents[c] - BITS + 52)
+        fine[c] = 1.5 * 2.0 ** (exponents[c] - 2 * BITS + 52)
+        up[c] = 2.0 ** (BITS - exponents[c])
+        up_low[c] = 2.0 ** (2 * BITS - exponents[c])
+    worst, rest = False, False
+    for i in range(n):
+        for c in range(m):
+            value = values[i, c]
+            worst |= not abs(value) <= bound[c]
+            first = (value + coarse[c]) - coarse[c]
+            left = value - first
+            second = (left + fine[c]) - fine[c]
+            rest |= left != second
+            high[i, c] = first * up[c]
+            low[i, c] = second * up_low[c]
+    if worst:
+        return TOO_LARGE
+    return INEXACT if rest else DONE
+
+
 def _add(values, n, exponents, high, low):
     parts = np.empty((2, n, values.shape[1]))
-    state = split(values, n, exponents, *parts)
+    state = _split(values, n, exponents, *parts)
     if state == DONE:
         for total, part in zip((high, low), parts, strict=True):
             total += part.sum(axis=0).astype(np.int64)

@@ -257,12 +257,7 @@ def mixed(indptr, indices, ids, scores, weights, k, lo, hi, out):
             place = end
 
 
-def expected(indptr, indices, ids, scores, weights, lo, hi, out):
-    """``out[row - lo, place]``: SHARE, WORTH and CHANCE of ``kernels.ranking`` over all orders of tied scores.
-
-    A place of a group of g tied labels, h of them relevant, holds a hit with chance h / g. If none of the j places before it in
-    the group holds one, it does with chance h / (g - j), so the chances of no hit multiply.
-    """
+def _expected(indptr, indices, ids, scores, weights, lo, hi, out):
     there, relevant, start, end = _groups(indptr, indices, ids, scores, lo, hi)
     n, k = there.shape
     group, each = np.arange(n)[:, None] * k + start, _worth(relevant, ids[lo:hi], weights, 0.0)
@@ -272,9 +267,37 @@ def expected(indptr, indices, ids, scores, weights, lo, hi, out):
         out[:n, :, column] = part[:, : out.shape[1]]
 
 
-def arrange(indptr, indices, ids, scores, weights, best, lo, hi, out):
-    """``out[row]``: the first places with tied labels in the best order, the relevant ones by falling weight before the others,
-    or (``best`` is False) in the worst, which is that order backwards."""
+@kernel(plain=_expected)
+def expected(indptr, indices, ids, scores, weights, lo, hi, out):
+    """``out[row - lo, place]``: SHARE, WORTH and CHANCE of ``kernels.ranking`` over all orders of tied scores.
+
+    A place of a group of g tied labels, h of them relevant, holds a hit with chance h / g. If none of the j places before it in
+    the group holds one, it does with chance h / (g - j), so the chances of no hit multiply.
+    """
+    weighted = weights.size > 0
+    for row in range(lo, hi):
+        none = 1.0
+        place = 0
+        while place < out.shape[1] and ids[row, place] >= 0:
+            end = _end(ids, scores, row, place)
+            hits, worth = 0, 0.0
+            for j in range(place, end):
+                if _relevant(indices, indptr[row], indptr[row + 1], ids[row, j]):
+                    hits += 1
+                    worth += weights[ids[row, j]] if weighted else 0.0
+            for j in range(place, min(end, out.shape[1])):
+                none *= 1.0 - hits / (end - j)
+                out[row - lo, j, 0] = hits / (end - place)
+                out[row - lo, j, 1] = worth / (end - place)
+                out[row - lo, j, 2] = 1.0 - none
+            place = end
+        for j in range(place, out.shape[1]):
+            out[row - lo, j, 0] = 0.0
+            out[row - lo, j, 1] = 0.0
+            out[row - lo, j, 2] = 1.0 - none
+
+
+def _arrange(indptr, indices, ids, scores, weights, best, lo, hi, out):
     there, relevant, start, _ = _groups(indptr, indices, ids, scores, lo, hi)
     (row, place), hit, turn = np.nonzero(there), relevant[there].astype(np.int64), 1 if best else -1
     worth = _worth(relevant, ids[lo:hi], weights, 0.0)[there]
@@ -282,6 +305,37 @@ def arrange(indptr, indices, ids, scores, weights, best, lo, hi, out):
     arranged = np.full(there.shape, -1, ids.dtype)
     arranged[there] = ids[lo:hi][there][order]
     out[lo:hi] = arranged[:, : out.shape[1]]
+
+
+@kernel(plain=_arrange)
+def arrange(indptr, indices, ids, scores, weights, best, lo, hi, out):
+    """``out[row]``: the first places with tied labels in the best order, the relevant ones by falling weight before the others,
+    or (``best`` is False) in the worst, which is that order backwards."""
+    weighted = weights.size > 0
+    group = np.empty(ids.shape[1], ids.dtype)
+    for row in range(lo, hi):
+        place = 0
+        while place < out.shape[1]:
+            if ids[row, place] < 0:
+                out[row, place:] = -1
+                break
+            end = _end(ids, scores, row, place)
+            hits, misses = 0, end - place
+            for j in range(place, end):
+                label = ids[row, j]
+                if _relevant(indices, indptr[row], indptr[row + 1], label):
+                    at = hits
+                    while weighted and at > 0 and weights[group[at - 1]] < weights[label]:
+                        group[at] = group[at - 1]
+                        at -= 1
+                    group[at] = label
+                    hits += 1
+                else:
+                    misses -= 1
+                    group[misses] = label
+            for j in range(place, min(end, out.shape[1])):
+                out[row, j] = group[j - place if best else end - 1 - j]
+            place = end
 
 
 @kernel

@@ -83,7 +83,7 @@ def add(command) -> None:
 
 
 def _costs(sub) -> None:
-    told = "for maintainers, with --record: keep what the runs took in data/recorded/costs.csv"
+    told = "for maintainers: keep what the runs took in data/recorded/costs.csv"
     sub.add_argument("--costs", action="store_true", help=told)
 
 
@@ -126,8 +126,9 @@ def _run(arguments) -> int:
     from xcrepro.repro.engine import manifest, recording, runner
 
     parameters = {name: text if name in _TEXTS else recording.value(text) for name, text in _once(arguments.p).items()}
-    if arguments.data is not None and not arguments.record:
-        raise ArgumentError("--data", "goes with --record", "none")
+    for name, value in (("--data", arguments.data is not None), ("--costs", arguments.costs)):
+        if value and not arguments.record:
+            raise ArgumentError(name, "goes with --record", "none")
     if arguments.record or parameters.get("split") == recording.MEAN:
         return _record(arguments, parameters)
     if not manifest.has_project(manifest.load()):
