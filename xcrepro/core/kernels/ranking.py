@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from xcrepro.core.kernels import kernel
+from xcrepro.core.kernels import interpreted, kernel
 from xcrepro.core.kernels.elementary import log2
 
 # The columns. S(w, d) is the sum over hits up to k of weight times discount. From 100 on they need label weights (inverse
@@ -65,10 +65,9 @@ def _discounts(k):
 
 
 @np.errstate(all="ignore")
-def _rows(
-    found, ids, n_labels_true, n_labels, weights, best, label_weights, n_relevant, expected, reached, n_reached, beta2, ks,
-    columns, lo, hi, out,
-):  # fmt: skip
+def _rows(*given):
+    found, ids, n_labels_true, n_labels, weights, best, label_weights, n_relevant, expected, *rest = given
+    reached, n_reached, beta2, ks, columns, lo, hi, out = rest
     n, room, discount = hi - lo, min(found.shape[1], int(ks[-1])), _discounts(int(ks[-1]))
     ids, hit = ids[lo:hi, :room], found[lo:hi, :room] != 0
     place, at, perfect = np.arange(1.0, room + 1), np.minimum(ks, room), np.append(0.0, np.add.accumulate(discount))
@@ -150,8 +149,10 @@ def _rows(
         PS_F_SET: lambda: f_beta(ps_hits(), n_full, predicted),
         PS_F_PRINTED: lambda: (1.0 + beta2) * ps_hits() / (beta2 * (n_full + 1.0)),
     }
+    if not {*columns.tolist()} <= {*value}:  # a column that has no form here yet
+        return interpreted.interpreted(rows.py_func)(*given)
     for c, column in enumerate(columns.tolist()):
-        out[:n, c] = value[column]() if column in value else np.nan
+        out[:n, c] = value[column]()
 
 
 @kernel(plain=_rows)
