@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 import math
 
 import numpy as np
@@ -80,6 +81,30 @@ def test_errors_are_within_what_is_stated(name):
     assert 0 < ulps(got, name, x) <= elementary.ERRORS[name]
     if name != "tanh":
         np.testing.assert_array_equal(getattr(arithmetic, name)(x), got)
+
+
+def test_errors_of_a_ratios_log_are_within_what_is_stated():
+    rng = np.random.default_rng(0)
+    wide, b = np.exp2(rng.uniform(-1022, 1023, (2, 600))), rng.uniform(0.3, 3, 600)
+    seams = [b * times * (1 + rng.integers(-3, 4, 600) * 2.0**-52) for times in np.sqrt([0.5, 1.0, 2.0])]
+    worst = 0.0
+    with decimal.localcontext(prec=60):
+        for tops, lows in [wide, (rng.uniform(0.3, 3, 600), b), *((seam, b) for seam in seams)]:
+            for x, y in zip(tops.tolist(), lows.tolist(), strict=True):
+                right = (decimal.Decimal(x) / decimal.Decimal(y)).ln()
+                error = abs(decimal.Decimal(float(elementary.log_ratio(x, y))) - right)
+                worst = max(worst, float(error) / math.ulp(float(right)))
+    assert 0 < worst <= elementary.ERRORS["log_ratio"]
+
+
+EXTREMES = [0.0, 5e-324, 1e-310, 1.0, 1e308, -1.0, np.inf, np.nan]
+
+
+@pytest.mark.parametrize("pair", [*itertools.product(EXTREMES, repeat=2)])
+def test_the_edges_of_a_ratios_log(pair):
+    a, b = map(np.float64, pair)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(elementary.log_ratio(a, b), np.log(a / b), rtol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["exp32", "tanh32", "sigmoid32"])

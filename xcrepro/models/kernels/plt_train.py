@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from xcrepro.core.kernels import kernel
-from xcrepro.core.kernels.elementary import log
+from xcrepro.core.kernels.elementary import log_ratio
 
 _ONE, _FEW, _MANY = (0,), (0,) * 2, (0,) * 8  # as long as there are children trained side by side
 _MULTIPLIER, _INCREMENT, _SHIFT = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(33)
@@ -285,7 +285,7 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
     for i in range(n):
         _move(start, index, value, w, i, y[i] * tiny)
     # A point that does not move has the log odds of its last visit: most visits need no logarithm.
-    odds = np.full(n, log(tiny / (C - tiny)))
+    odds = np.full(n, log_ratio(tiny, C - tiny))
     of_rest = np.zeros(n, np.bool_)
     order = np.arange(n)
     least = min(1e-8, eps)
@@ -303,7 +303,7 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
             slope = -b if flip else b
             far = C - old < 0.5 * C
             z = 0.1 * old if far else old
-            log_odds = odds[i] if flip == of_rest[i] and not far else log(z / (C - z))
+            log_odds = odds[i] if flip == of_rest[i] and not far else log_ratio(z, C - z)
             gradient = q * (z - old) + slope + log_odds
             worst = max(worst, abs(gradient))
             moved = False
@@ -312,9 +312,9 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
                     break
                 moved = True
                 steps += 1
-                try_z = z - gradient / (q + C / (C - z) / z)
+                try_z = z - gradient / (q + C / ((C - z) * z))
                 z = try_z if try_z > 0.0 else 0.1 * z
-                log_odds = log(z / (C - z))
+                log_odds = log_ratio(z, C - z)
                 gradient = q * (z - old) + slope + log_odds
             if moved:
                 odds[i], of_rest[i] = log_odds, flip
