@@ -22,7 +22,7 @@ from tests.refused import damaged, refused
 from xcrepro.__main__ import main
 from xcrepro.core.errors import ArgumentError, DataError, DataMissing
 from xcrepro.repro.drawing import latex
-from xcrepro.tools.reports import html, sentences
+from xcrepro.tools.reports import html
 from xcrepro.tools.reports import report as reports
 from xcrepro.tools.reports.given import collect
 from xcrepro.tools.reports.grid import Cell, Grid
@@ -267,12 +267,6 @@ def test_what_is_not_known_is_left_out_and_said(small):
     assert one.sentences("ranking")[0].startswith("P@1 of model is ")
     assert not set("▲≈") & set(one.to_html())  # the signs of chance
     Page(one.to_html())
-
-
-def test_an_interval_that_begins_at_nothing_says_what_it_is_at_most():
-    assert sentences.ends(0.0, 0.0002, "P") == "at most 0.02"
-    assert sentences.ends(0.0002, 0.3, "P") == "at most 30.0"
-    assert sentences.ends(0.01, 0.3, "P") == "1.0, 30.0"
 
 
 # ---------------------------------------------------------------- input
