@@ -34,7 +34,7 @@ def add_arguments(sub) -> None:
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786); default one of its own"
     )
     sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine, default one a core")
-    sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
+    shared.flag(sub, "--allow-repeats", "with --blocks: a block or row may come twice")
     sub.add_argument(
         "--n-resamples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)"
     )

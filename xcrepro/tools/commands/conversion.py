@@ -31,10 +31,10 @@ def add(command) -> None:
         help="labels that none of the names is: refuse the file (the default), leave them out, or add them behind the others",
     )
     shared.add_match(sub)
-    sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
-    sub.add_argument("--by-rank", action="store_true", help="take a file's column of ranks for the order")
+    shared.flag(sub, "--one-based", "ids in the repository's text files are counted from 1")
+    shared.flag(sub, "--by-rank", "take a file's column of ranks for the order")
     sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
-    sub.add_argument("--force", action="store_true", help="replace OUT where it is there already")
+    shared.flag(sub, "--force", "replace OUT where it is there already")
     sub.add_argument(
         "--list", action=shared.Listing, nargs=0, const=_formats, help="show the formats there are, and stop"
     )
@@ -58,7 +58,7 @@ def add(command) -> None:
     sub.add_argument("--min-df", type=int, default=2, help="train points in which a term must occur, default 2")
     sub.add_argument("--ngrams", type=int, default=1, help="longest run of words that is a term, default 1")
     sub.add_argument("--max-features", type=int, help="keep the most frequent terms only")
-    sub.add_argument("--raw-counts", action="store_true", help="a term's count in place of 1 + log of it")
+    shared.flag(sub, "--raw-counts", "a term's count in place of 1 + log of it")
     sub.add_argument("--name", help="of the dataset, default the folder's")
     sub.add_argument(
         "--truth", type=Path, metavar="FILE", help="a new file for the test labels, which DIR then lacks, for a class"
