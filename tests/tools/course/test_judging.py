@@ -284,9 +284,9 @@ def test_the_commands_of_a_class(given, tmp_path, capsys, monkeypatch):
     for name, top in tops.items():
         top.save(tmp_path / "submissions" / f"{name}.npz")
     monkeypatch.chdir(tmp_path)
-    read = "truth.npz submissions -k 5 --texts texts.txt".split()
+    read = ["truth.npz", "submissions", "-k", "5", "--texts", "texts.txt"]
     judges = ["--judges", "student 1", "student 2", "student 3"]
-    assert main(["judge", "sheets", *read, *"--records 4 --shared 1 --out sheets".split(), *judges]) == 0
+    assert main(["judge", "sheets", *read, *["--records", "4", "--shared", "1", "--out", "sheets"], *judges]) == 0
     fill(tmp_path / "sheets", erring(complete, 0.2))
     assert main(["judge", "second", *read, "--verdicts", "sheets"]) == 0
     capsys.readouterr()
