@@ -48,7 +48,7 @@ def test_lessons_use_the_public_face_only(course):
 
 def test_points_in_headings_are_those_of_the_checks(course):
     for lesson in course:
-        prose = "\n".join(notebooks.text(c["source"]) for c in lesson.notebook["cells"] if c["cell_type"] == "markdown")
+        prose = answers.text(lesson.notebook)
         printed = [int(points) for points in re.findall(r"^## \d\. .*\((\d+) points?\)$", prose, re.MULTILINE)]
         assert printed == [exercise.points for exercise in lesson.exercises], lesson.name
 

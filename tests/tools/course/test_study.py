@@ -60,7 +60,7 @@ def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
     for lesson in course:
         copy = notebooks.read(written / f"{lesson.name}.ipynb")
         nbformat.validate(nbformat.from_dict(copy))
-        text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
+        text = answers.text(copy)
         for secret in [*lesson.solutions(), *answers.hidden_tests(lesson), *answers.teachers(lesson)]:
             assert secret.strip() not in text, lesson.name
         programs = [one for one in lesson.exercises if not one.open]
@@ -132,11 +132,8 @@ def test_who_is_stuck_gets_hints_after_two_tries_and_the_solution_after_five(wro
     """By the cell that a self-learner runs, on a program that never gets as far as the hidden cases."""
     name = "09_how_models_work"
     (lesson,) = (one for one in course if one.name == name)
-    (check,) = (
-        source
-        for cell in notebooks.code_cells(study.copy(lesson, course))
-        if 'study.more("questions"' in (source := notebooks.text(cell["source"]))
-    )
+    sources = [notebooks.text(cell["source"]) for cell in notebooks.code_cells(study.copy(lesson, course))]
+    (check,) = (source for source in sources if 'study.more("questions"' in source)
     names = answers.Room(lesson).names | {"questions": wrong}
     if wrong is None:
         del names["questions"]
@@ -201,7 +198,7 @@ def test_an_answer_in_words_is_compared_by_three_questions(tmp_path, capsys):
 def test_a_seed_draws_a_self_learners_cases_too(course, tmp_path, capsys):
     lesson = course[0]
     copy = study.copy(lessons.drawn(lesson, 5), course, 5)
-    text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
+    text = answers.text(copy)
     assert "study = Study('01_data_and_long_tail', seed=5)" in text
     plain, drawn = (study.Study(lesson.name, seed, tmp_path) for seed in (None, 5))
     assert plain._cells["test_popular"] != drawn._cells["test_popular"]
