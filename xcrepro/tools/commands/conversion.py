@@ -76,18 +76,9 @@ def _formats():
 def _convert(arguments) -> int:
     from xcrepro.tools.formats.convert import convert
 
-    done = convert(
-        arguments.source,
-        arguments.target,
-        arguments.from_format,
-        arguments.to_format,
-        arguments.kind,
-        arguments.k,
-        replace=arguments.force,
-        **shared.taken(arguments, "n_rows", "n_features", "unknown", "match", "one_based", "by_rank"),
-        **shared.names_of(arguments),
-        n_labels=arguments.n_labels,
-    )
+    how = shared.taken(arguments, "source", "target", "from_format", "to_format", "kind", "k", "n_labels", "n_rows")
+    how |= shared.taken(arguments, "n_features", "unknown", "match", "one_based", "by_rank")
+    done = convert(**how, **shared.names_of(arguments), replace=arguments.force)
     print(f"{done.kind}, {done.source} -> {done.target}: {'; '.join(done.shapes)}")
     if done.labels is not None:
         print(f"label names: {done.labels}")
@@ -98,15 +89,10 @@ def _vectorize(arguments) -> int:
     from xcrepro.core.data.names import read_label_names
     from xcrepro.tools.formats.vectorize import vectorize
 
-    done = vectorize(
-        arguments.source,
-        arguments.out,
-        **shared.taken(arguments, "test", "test_share", "validation_share", "seed", "label_key", "by", "group"),
-        **shared.taken(arguments, "min_df", "ngrams", "max_features", "name", "truth"),
-        text_keys=arguments.text,
-        label_names=None if arguments.labels is None else read_label_names(arguments.labels),
-        sublinear=not arguments.raw_counts,
-    )
+    how = shared.taken(arguments, "source", "out", "test", "test_share", "validation_share", "seed", "label_key", "by")
+    how |= shared.taken(arguments, "group", "min_df", "ngrams", "max_features", "name", "truth")
+    names = None if arguments.labels is None else read_label_names(arguments.labels)
+    done = vectorize(**how, text_keys=arguments.text, label_names=names, sublinear=not arguments.raw_counts)
     points = ", ".join(f"{count:,} {part}" for part, count in done.points.items())
     print(f"{done.name}: {points} points; {done.n_features:,} features, {done.n_labels:,} labels")
     if done.without_labels or done.without_features:

@@ -35,15 +35,12 @@ def add(command) -> None:
 def _course(arguments) -> int:
     from xcrepro.tools.course import copies
 
-    asked = {
-        copies.SOLUTIONS: arguments.solutions,
-        copies.SLIDES: arguments.slides,
-        copies.SELF_STUDY: arguments.self_study,
-    }
     if arguments.seed is not None and arguments.seed < _LARGE:
         do = f"a student who tries all small numbers finds it; take a drawn one, such as {secrets.randbits(60)}"
         print(f"note: --seed {arguments.seed} is small: {do}", file=sys.stderr)
-    kind = next((kind for kind, wanted in asked.items() if wanted), copies.STUDENTS)
+    asked = {copies.SOLUTIONS: arguments.solutions, copies.SLIDES: arguments.slides}
+    asked |= {copies.SELF_STUDY: arguments.self_study, copies.STUDENTS: True}
+    kind = next(kind for kind, wanted in asked.items() if wanted)
     for name in copies.write(arguments.folder, kind, **shared.taken(arguments, "seed")):
         print(arguments.folder / name)
     return 0

@@ -62,25 +62,14 @@ def _report(arguments) -> int:
     from xcrepro.tools.reports.given import without_folders
 
     reports.check_target(arguments.out)
-    made = reports.report(
-        arguments.truth,
-        arguments.predictions,
-        **shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others"),
-        **shared.taken(
-            arguments, "metrics", "per_point", "n_resamples", "seed", "confidence_level", "hierarchy", "levels"
-        ),
-        ks=tuple(arguments.k),
-        label_names=arguments.labels or (),
-        texts=arguments.texts or (),
-        exclude=arguments.filter,
-        price=not arguments.no_price,
-        about=arguments.about or {},
-        calibrator=arguments.calibrator or "isotonic",
-        command=without_folders(shlex.join(["xcrepro", *sys.argv[1:]]), [word for word in sys.argv[1:] if "/" in word]),
-        progress=True,
-        **shared.taken(arguments, "out", "force"),
-        **{name: value for name, value in shared.reading(arguments).items() if name != "label_names"},
-    )
+    how = shared.reading(arguments) | {"label_names": arguments.labels or (), "texts": arguments.texts or ()}
+    how |= shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others", "hierarchy", "levels")
+    how |= shared.taken(arguments, "metrics", "per_point", "n_resamples", "seed", "confidence_level", "out", "force")
+    how |= {"ks": tuple(arguments.k), "exclude": arguments.filter, "price": not arguments.no_price}
+    how |= {"about": arguments.about or {}, "calibrator": arguments.calibrator or "isotonic", "progress": True}
+    words = sys.argv[1:]
+    how["command"] = without_folders(shlex.join(["xcrepro", *words]), [word for word in words if "/" in word])
+    made = reports.report(arguments.truth, arguments.predictions, **how)
     for doubt in made.warnings:
         print(f"warning: {doubt}", file=sys.stderr)
     for sentence in made.sentences("first"):

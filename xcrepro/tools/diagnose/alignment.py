@@ -278,27 +278,21 @@ def _as_text(n: int) -> np.ndarray:
 
 def _exchanged(case: _Case) -> Finding | None:
     """Labels without scores, as many in each row as there happen to be, where predictions are to be."""
-    depth = (case.top.ids >= 0).sum(axis=1)
-    scores = case.top.scores[case.top.ids >= 0]
-    if (
-        depth.max(initial=0) < 2
-        or not case.rows_fit
-        or case.n < 10
-        or scores.size == 0
-        or (scores != scores[0]).any()
-        or np.unique(depth).size < 2
-    ):
+    depth, scores = (case.top.ids >= 0).sum(axis=1), case.top.scores[case.top.ids >= 0]
+    ragged = depth.max(initial=0) > 1 and np.unique(depth).size > 1
+    if not (ragged and case.rows_fit and case.n >= 10 and (scores == scores[0]).all()):
         return None
     sizes = np.minimum(case.truth.sizes, case.top.k)
     if (case.hits_of(case.top.ids) == depth).all() and (sizes == depth).all():
         text = f"{case.name} are the truth itself, label for label: hand over what a model predicted"
         return Finding("truth as predictions", text, {"rows": case.n})
     if np.unique(case.truth.sizes).size == 1 and case.truth.sizes[0] > 1:
+        n = int(case.truth.sizes[0])
         text = (
-            f"every row of the truth has {case.truth.sizes[0]:,} labels, as the best of a model have, and {case.name} have one "
-            "score for all and another number of labels in each row, as a truth has: were the two exchanged?"
+            f"every row of the truth has {n:,} labels, as the best of a model have, and {case.name} have one score for all and "
+            "another number of labels in each row, as a truth has: were the two exchanged?"
         )
-        return Finding("exchanged", text, {"labels": int(case.truth.sizes[0])})
+        return Finding("exchanged", text, {"labels": n})
     return None
 
 

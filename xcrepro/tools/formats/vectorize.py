@@ -316,21 +316,12 @@ def _label_matrix(points: list[_Point], names: LabelNames) -> sparse.csr_matrix:
 
 
 def _toml(name: str, source: str, settings: str, X: dict, Y: dict) -> list[str]:
-    text = json.dumps(f"xcrepro vectorize {source}: {settings}", ensure_ascii=True)
-    return [
-        f'name = "{name}"',
-        f"note = {text}",
-        'label_names = "label_names.txt"',
-        "",
-        "[files]",
-        *(f'{part} = "{part}.txt"' for part in sorted(X)),
-        "",
-        "[expected]",
-        f"n_train = {X['train'].shape[0]}",
-        f"n_test = {X['test'].shape[0]}",
-        f"n_features = {X['train'].shape[1]}",
-        f"n_labels = {Y['train'].shape[1]}",
-    ]
+    note = json.dumps(f"xcrepro vectorize {source}: {settings}", ensure_ascii=True)
+    sizes = {f"n_{part}": X[part].shape[0] for part in ("train", "test")}
+    sizes |= {"n_features": X["train"].shape[1], "n_labels": Y["train"].shape[1]}
+    files = [f'{part} = "{part}.txt"' for part in sorted(X)]
+    head = [f'name = "{name}"', f"note = {note}", 'label_names = "label_names.txt"', "", "[files]"]
+    return [*head, *files, "", "[expected]", *(f"{key} = {n}" for key, n in sizes.items())]
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
