@@ -46,13 +46,6 @@ def test_nominal_labels_are_read_by_their_meaning(tmp_path, yes, no, turned, spa
     assert Y.toarray().tolist() == [[1, 0], [0, 0]]
 
 
-def test_what_a_sparse_row_leaves_out_is_the_first_value(tmp_path):
-    path = tmp_path / "x.arff"
-    head = "@relation 'x: -C 2'\n@attribute a {yes,no}\n@attribute b {no,yes}\n@attribute w numeric\n@data\n"
-    path.write_text(head + "{2 0.5}\n{0 no,1 yes}\n")
-    assert formats.read_truth(path).toarray().tolist() == [[1, 0], [0, 1]]
-
-
 @pytest.mark.parametrize("values", ["{red,blue}", "{yes,true}", "{maybe,yes}", "{a,b,c}"])
 def test_labels_that_say_neither_yes_nor_no_are_refused_and_features_are_not(tmp_path, values):
     first, second = values[1:-1].split(",")[:2]
@@ -61,12 +54,6 @@ def test_labels_that_say_neither_yes_nor_no_are_refused_and_features_are_not(tmp
     path = tmp_path / "y.arff"
     path.write_text(f"@relation 'x: -C -1'\n@attribute a {values}\n@attribute b {{0,1}}\n@data\n{second},1\n")
     assert formats.read_features(path).shape == (1, 1)
-
-
-@pytest.mark.parametrize(("yes", "no"), [("TRUE", "FALSE"), ("yes", "no"), ("2", "0"), ("1.0", "0.0")])
-def test_a_column_of_relevance_may_be_logical(tmp_path, yes, no):
-    (tmp_path / "q.csv").write_text(f"row,label,relevance\n0,0,{yes}\n0,1,{no}\n1,1,{yes}\n")
-    assert formats.read_truth(tmp_path / "q.csv").toarray().tolist() == [[1, 0], [0, 1]]
 
 
 @pytest.mark.parametrize("values", [[True, False, True], [1, 0, 1], [2.0, 0.0, 0.5]])
@@ -86,18 +73,6 @@ def test_logical_matrices(tmp_path):
     io = pytest.importorskip("scipy.io")
     io.savemat(tmp_path / "Y.mat", {"Y": Y})
     assert formats.read_truth(tmp_path / "Y.mat").toarray().tolist() == [[1, 0], [0, 1]]
-
-
-# ---------------------------------------------------------------- a table's column twice
-
-
-@pytest.mark.parametrize("header", ["row,label,label", "row,label,relevance,relevance", "row,row,label"])
-def test_a_column_twice_is_refused(tmp_path, header):
-    (tmp_path / "q.csv").write_text(
-        header + "\n" + ",".join("0" * header.count(",") + "1")[: 2 * header.count(",") + 1] + "\n"
-    )
-    with damaged("q.csv", 1):
-        formats.read_truth(tmp_path / "q.csv")
 
 
 # ---------------------------------------------------------------- quotes in names
@@ -209,17 +184,23 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def value(capsys, *argv: str) -> tuple[dict[str, float], str]:
+def value(capsys, argv: str) -> tuple[dict[str, float], str]:
     """What `evaluate` prints, and what it says."""
-    assert main(["evaluate", *argv, "--csv"]) == 0, capsys.readouterr().err
+    assert main(["evaluate", *argv.split(), "--csv"]) == 0, capsys.readouterr().err
     out, err = capsys.readouterr()
     rows = [line.split(",") for line in out.splitlines()[1:]]
     return {f"{metric}@{k}": float(number) for metric, k, number in rows}, err
 
 
-def written(**texts: str) -> None:
-    for name, text in texts.items():
-        Path(name.replace("_", ".")).write_text(text)
+def written(**contents) -> None:
+    """Files such as ``q.txt``, of the argument ``q_txt``: a text, or an array for NumPy."""
+    for name, content in contents.items():
+        path = Path(name.replace("_", "."))
+        path.write_text(content) if isinstance(content, str) else np.save(path, content)
+
+
+def json_lines(*records: dict) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
 
 
 QRELS, RUN, NAMES = "q0 0 a 1\nq1 0 b 1\nq2 0 c 1\n", "q0 Q0 a 1 0.9 t\nq1 Q0 c 1 0.8 t\nq2 Q0 c 1 0.7 t\n", "a\nb\nc\n"
@@ -230,7 +211,7 @@ def test_the_same_files_in_every_command(here, capsys):
     written(q_txt=QRELS, r_run=RUN, n_txt=NAMES)
     names = ("--labels", "n.txt")
     given = ("q.txt", "r.run", *names)
-    assert value(capsys, *given, "-k", "1", "--metrics", "P")[0] == {"P@1": pytest.approx(2 / 3)}
+    assert value(capsys, f"{' '.join(given)} -k 1 --metrics P")[0] == pytest.approx({"P@1": 2 / 3})
     assert main(["explain", "0.666667", *given, "-k", "1"]) == 0
     assert "P@1" in capsys.readouterr().out
     assert main(["judge", "sample", *given, "--out", "s.csv", "-n", "3"]) == 0
@@ -280,9 +261,7 @@ def test_documents_of_both_kinds_and_subjects_at_two_places(here, capsys):
     Path("docs/d2.txt").write_text("x")
     Path("docs/d2.tsv").write_text("<http://c>\tc\n")
     written(v_tsv="".join(f"<http://{one}>\t{one}\n" for one in "abc"))
-    assert value(capsys, "docs", "docs", "--labels", "v.tsv", "-k", "1", "--metrics", "P")[0] == {
-        "P@1": pytest.approx(1 / 3)
-    }
+    assert value(capsys, "docs docs --labels v.tsv -k 1 --metrics P")[0] == pytest.approx({"P@1": 1 / 3})
     Path("docs/d1.key").write_text("a\n")
     with damaged("d1.json"):
         formats.read_truth("docs", label_names=read_label_names("v.tsv"))
@@ -296,49 +275,143 @@ def test_documents_of_both_kinds_and_subjects_at_two_places(here, capsys):
         formats.read_truth("docs", label_names=read_label_names("v.tsv"))
 
 
-# ---------------------------------------------------------------- rows on one side
+# ---------------------------------------------------------------- what evaluate makes of it, and says
+
+P, P2 = "-k 1 --metrics P", "-k 1 2 --metrics P R"
+ONE_SIDED = {
+    "q_txt": "q0 0 0 1\nq1 0 1 1\n",
+    "r_run": "".join(f"q{row} Q0 {row % 3} 1 0.9 t\n" for row in range(10)),
+    "rows_txt": "".join(f"q{row}\n" for row in range(10)),
+}
+"""Ten rows predicted, the first two judged and right."""
+UNJUDGED = ONE_SIDED | {"q_txt": "q0 0 0 1\nq1 0 2 0\n"}
+BARE = {"Y_npy": np.array([[1, 0], [0, 0], [0, 1], [0, 0]]), "S_npy": np.array([[0.9, 0.1]] * 3 + [[0.2, 0.8]])}
+OUTSIDE = {
+    "t_jsonl": json_lines({"labels": ["a", "x"]}, {"labels": ["b"]}),
+    "p_jsonl": json_lines({"labels": ["a"], "scores": [0.9]}, {"labels": ["b"], "scores": [0.7]}),
+    "n_txt": NAMES,
+}
+ALONG = {"q_txt": "q1 0 d1 1\n", "r_run": "q1 Q0 d2 1 0.5 t\nq1 Q0 d1 2 0.4 t\n"}
+BLANK = {
+    "q_txt": "0 0 0 1\n1 0 1 1\n",
+    "p_jsonl": '{"labels": [0], "scores": [0.9]}\n\n{"labels": [1], "scores": [0.8]}\n\n',
+}
+FASTTEXT = {
+    "t_txt": "__label__a __label__b how to bake\n__label__b what is it\nno label at all\n",
+    "p_txt": "__label__a 0.92 __label__b 0.03\n__label__a 0.55 __label__b 2e-1\n\n",
+    "n_txt": NAMES,
+    "m_txt": "__label__a\n__label__b\n__label__c\n",
+}
 
 
-@pytest.fixture
-def one_sided(here):
-    """Ten rows predicted, the first two judged and right."""
-    lines = [f"q{row} Q0 {row % 3} 1 0.9 t\n" for row in range(10)]
-    written(q_txt="q0 0 0 1\nq1 0 1 1\n", r_run="".join(lines), rows_txt="".join(f"q{row}\n" for row in range(10)))
-    return here
+def trec(head: str, second: str, tag: str) -> dict[str, str]:
+    """As people have them."""
+    run = f"q1 {second}  d1  1   4.3 {tag}\nq2 {second} d1 1 4.2 {tag}\n"
+    return {"q_txt": f"{head}q1 0 d1 1\nq2 0 d2 1\n", "r_run": head + run}
 
 
-def test_judged_rows_only_is_what_trec_eval_has(one_sided, capsys):
-    given = ("q.txt", "r.run", "--n-labels", "3", "-k", "1", "--metrics", "P")
-    assert main(["evaluate", *given]) == 2
-    assert "--judged-only" in capsys.readouterr().err
-    found, said = value(capsys, *given, "--judged-only")
-    assert found == {"P@1": 1.0}
-    assert "2 of 10" in said
-    assert "8 left out" in said
-    found, said = value(capsys, *given, "--rows", "rows.txt")
-    assert found == {"P@1": 0.2}
-    assert "warning: 8 of 10 rows, most of them, have no relevant label" in said
-    assert "P@1 = 1.000000" in said
-    found, said = value(capsys, *given, "--rows", "rows.txt", "--judged-only")
-    assert found == {"P@1": 1.0}
+def near(name: str) -> dict[str, str]:
+    """Predictions of a name that the truth has, or nearly has."""
+    truth = json_lines({"labels": ["two words", "d1"]}, {"labels": ["d1"]})
+    return {"q_jsonl": truth, "p_jsonl": json_lines(*({"labels": [one], "scores": [0.5]} for one in (name, "new")))}
 
 
-def test_a_judged_row_with_nothing_relevant_is_judged(one_sided, capsys):
-    Path("q.txt").write_text("q0 0 0 1\nq1 0 2 0\n")
-    for rows in ((), ("--rows", "rows.txt")):
-        found, _ = value(
-            capsys, "q.txt", "r.run", "--n-labels", "3", "-k", "1", "--metrics", "P", "--judged-only", *rows
-        )
-        assert found == {"P@1": 0.5}
+def wide(separator: str, yes: str, no: str) -> dict[str, str]:
+    truth = [["id", "a", "b", "c"], ["d0", yes, no, yes], ["d1", no, yes, no]]
+    scores = [["id", "c", "a", "b"], ["d1", "0.2", "0.3", "0.1"], ["d0", "0.6", "0.9", "0.2"]]
+    return {
+        name: "".join(separator.join(row) + "\n" for row in rows)
+        for name, rows in (("t_csv", truth), ("s_csv", scores))
+    }
 
 
-def test_rows_of_a_matrix_without_labels_can_be_left_out(here, capsys):
-    save_npz("Y.npz", csr_matrix(np.array([[1, 0], [0, 0], [0, 1], [0, 0]], np.float32)))
-    np.save("S.npy", np.array([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]))
-    assert value(capsys, "Y.npz", "S.npy", "-k", "1", "--metrics", "P")[0] == {"P@1": 0.25}
-    found, said = value(capsys, "Y.npz", "S.npy", "-k", "1", "--metrics", "P", "--judged-only")
-    assert found == {"P@1": 0.5}
-    assert "2 of 4" in said
+FAST = {"P@1": 1 / 3, "P@2": 0.5, "R@1": 1 / 6, "R@2": 2 / 3}
+WIDE = {"P@1": 0.5, "P@2": 0.5, "R@1": 0.25, "R@2": 0.5}
+JUDGED, LISTED = f"q.txt r.run --n-labels 3 {P}", f"t.jsonl p.jsonl --labels n.txt {P2}"
+EVALUATED = [
+    # Judged rows only is what trec_eval has; a judged row with nothing relevant is judged; of a matrix those without labels.
+    (ONE_SIDED, f"{JUDGED} --judged-only", {"P@1": 1.0}, ["2 of 10", "8 left out"]),
+    (ONE_SIDED, f"{JUDGED} --rows rows.txt", {"P@1": 0.2},
+     ["warning: 8 of 10 rows, most of them, have no relevant label", "P@1 = 1.000000"]),
+    (ONE_SIDED, f"{JUDGED} --rows rows.txt --judged-only", {"P@1": 1.0}, []),
+    *((UNJUDGED, f"{JUDGED} --judged-only {rows}", {"P@1": 0.5}, []) for rows in ("", "--rows rows.txt")),
+    (BARE, f"Y.npy S.npy {P}", {"P@1": 0.25}, []),
+    (BARE, f"Y.npy S.npy {P} --judged-only", {"P@1": 0.5}, ["2 of 4"]),
+    # Counted, and not in silence: rows without predictions, places, labels outside the vocabulary, names up to a number.
+    ({"Y_npy": np.eye(4), "r_run": "0 Q0 0 1 0.9 t\n1 Q0 1 1 0.9 t\n3 Q0 1 1 0.9 t\n"}, f"Y.npy r.run {P}", {"P@1": 0.5},
+     ["1 of 4 rows have no prediction; each counts as a miss (over the other 3: P@1 = 0.666667)"]),
+    ({"Y_npy": np.ones((3, 4)), "p_json": "[[0, 1, 2], [1], [2, 3, 0]]"}, "Y.npy p.json -k 3 --metrics P --from lists",
+     {"P@3": 7 / 9}, ["1 of 3 rows have fewer than 3 predictions", "over the 2 that have 3: P@3 = 1.000000"]),
+    *((OUTSIDE, f"{LISTED} --unknown {unknown}", {"P@1": 1.0, "P@2": 0.5, "R@1": recall, "R@2": recall},
+       ["1 of 3 relevant pairs (33.3 %), 1 labels", "x"]) for unknown, recall in (("drop", 1.0), ("count", 0.75))),
+    (ALONG, "q.txt r.run -k 2 --metrics coverage --n-labels 4", {"coverage@2": 0.25}, []),
+    # Without a list of names what differs by capitals is another label, so nothing would be right and nobody told why.
+    *((near(name), f"q.jsonl p.jsonl {P}", {"P@1": 0.0},
+       ["1 of the predictions differ from one of the truth by capitals and blanks", f"{name!r} and 'two words'"])
+      for name in ("Two Words", " two words ", "two_words")),
+    (near("other"), f"q.jsonl p.jsonl {P}", {"P@1": 0.0}, []),
+    (near("d1"), f"q.jsonl p.jsonl {P}", {"P@1": 0.5}, []),
+    # Files of trec_eval, of JSON lines, of fastText and wide tables, as people have them.
+    *((trec(head, *line), f"q.txt r.run {P}", {"P@1": 0.5}, ["no list of names was given; the 2"])
+      for head in ("", "# made by hand\n", "\n#\n") for line in (("Q0", "t"), ("0", "t"), ("E2", "R1"))),
+    (BLANK, f"q.txt p.jsonl --n-labels 2 {P}", {"P@1": 1.0}, []),
+    *((FASTTEXT, f"t.txt p.txt --labels {names} {P2}", FAST, []) for names in ("n.txt", "m.txt")),
+    *((wide(separator, *words), f"t.csv s.csv {P2}", WIDE, [])
+      for separator in ",;\t" for words in (("1", "0"), ("True", "False"), ("1.0", "0.0"))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "argv", "expected", "words"), EVALUATED)
+def test_what_evaluate_makes_of_files_and_says(here, capsys, files, argv, expected, words):
+    written(**files)
+    found, said = value(capsys, argv)
+    assert found == pytest.approx(expected)
+    assert [word for word in words if word not in said] == []
+    assert ("capitals and blanks" in said) == any("capitals and blanks" in word for word in words)
+
+
+EYE = {"Y_npy": np.eye(3), "P_npy": np.eye(3)}
+HEADLESS = {"t_txt": "0,3 0:1.0 4:0.5\n1 2:1.0\n"}
+FROM_ONE = {"one_txt": "2 3\n1:1 3:1\n2:1\n"}
+SOME_ROWS = {"q_txt": BLANK["q_txt"], "p_jsonl": json_lines({"row": "1", "labels": [1]}, {"labels": [0]})}
+REFUSED = [
+    (ONE_SIDED, f"evaluate {JUDGED}", ["--judged-only"]),
+    (OUTSIDE, f"evaluate {LISTED}", ["--unknown"]),
+    ({"t_jsonl": json_lines({"labels": ["Black  Cats"]}), "n_txt": "black cats\ndogs\n"},
+     "evaluate t.jsonl t.jsonl --labels n.txt", ["Did you mean 'black cats'?"]),
+    (ALONG, "evaluate q.txt r.run --n-labels 1", ["--n-labels"]),
+    (SOME_ROWS, "evaluate q.txt p.jsonl --n-labels 2", ["row"]),
+    (HEADLESS, "convert t.txt t.npz --as truth", ["--from xc", "--n-labels", "--n-features"]),
+    ({}, "certainty 54,2 52,1 -n 9", ["54.2"]),
+    ({}, "certainty 0.5 150 -n 9", ["--fractions"]),
+    ({}, "fetch nosuch", ["xcrepro fetch --list"]),
+    (EYE, "evaluate Y.npy P.npy --metrics PSP", ["--train-truth"]),
+    (FROM_ONE, "convert one.txt o.npz --as truth", ["--one-based"]),
+    (EYE | {"tib_npy": np.eye(3)}, "evaluate tib.npy P.npy --split 1", ["--split"]),
+]  # fmt: skip
+PYTHON = ("one_based", "registry.", "help(", "one=1", "propensity.inverse", "_=")
+
+
+@pytest.mark.parametrize(("files", "argv", "words"), REFUSED)
+def test_hints_are_options_that_can_be_typed(here, capsys, files, argv, words):
+    written(**files)
+    assert main(argv.split()) == 2
+    said = capsys.readouterr().err
+    assert [word for word in words if word not in said] == []
+    assert not argv.startswith(("certainty", "fetch")) or not any(word in said for word in PYTHON)
+
+
+@pytest.mark.parametrize(
+    ("files", "argv", "expected"),
+    [
+        (HEADLESS, "t.txt o.npz --from xc --n-labels 6 --n-features 5", [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0]]),
+        (FROM_ONE, "one.txt o.npz --one-based", [[1, 0, 1], [0, 1, 0]]),
+    ],
+)
+def test_what_the_hints_say_reads_the_file(here, files, argv, expected):
+    written(**files)
+    assert main(["convert", *argv.split(), "--as", "truth"]) == 0
+    assert numbers("o.npz") == expected
 
 
 def test_a_filter_follows_the_rows_that_are_left(here):
@@ -351,67 +424,6 @@ def test_a_filter_follows_the_rows_that_are_left(here):
     assert found.tops["m"].ids.tolist() == [[1], [1]]
     assert [part.tolist() for part in found.exclude] == [[0, 1], [0, 2]]
     assert reader.read(None, {"m": "S.npz"}, k=1, exclude="f.txt").tops["m"].ids.tolist() == [[1], [1], [2], [1]]
-
-
-# ---------------------------------------------------------------- counted, and not in silence
-
-
-def test_scattered_rows_without_predictions_are_counted(here, capsys):
-    rng = np.random.default_rng(0)
-    save_npz("Y.npz", csr_matrix(np.eye(5, dtype=np.float32)[rng.integers(0, 5, 60)]))
-    truth = formats.read_truth("Y.npz").indices
-    kept = [row for row in range(60) if row % 6]
-    written(r_run="".join(f"{row} Q0 {truth[row] if row % 5 else 4 - truth[row]} 1 0.9 t\n" for row in kept))
-    right = sum(1 for row in kept if row % 5 or truth[row] == 2)
-    found, said = value(capsys, "Y.npz", "r.run", "-k", "1", "--metrics", "P")
-    assert found == {"P@1": pytest.approx(right / 60)}
-    assert (
-        f"10 of 60 rows have no prediction; each counts as a miss (over the other 50: P@1 = {right / 50:.6f})" in said
-    )
-
-
-def test_fewer_places_than_k_are_counted(here, capsys):
-    save_npz("Y.npz", csr_matrix(np.ones((3, 4), np.float32)))
-    written(p_json="[[0, 1, 2], [1], [2, 3, 0]]")
-    found, said = value(capsys, "Y.npz", "p.json", "-k", "3", "--metrics", "P", "--from", "lists")
-    assert found == {"P@3": pytest.approx(7 / 9)}
-    assert "1 of 3 rows have fewer than 3 predictions" in said
-    assert "over the 2 that have 3: P@3 = 1.000000" in said
-
-
-@pytest.mark.parametrize(("unknown", "recall", "n_labels"), [("drop", 1.0, 3), ("count", 0.75, 4)])
-def test_labels_outside_the_vocabulary(here, capsys, unknown, recall, n_labels):
-    written(t_jsonl='{"labels": ["a", "x"]}\n{"labels": ["b"]}\n', n_txt=NAMES)
-    written(p_jsonl='{"labels": ["a"], "scores": [0.9]}\n{"labels": ["b"], "scores": [0.7]}\n')
-    given = ("t.jsonl", "p.jsonl", "--labels", "n.txt", "-k", "1", "--metrics", "P", "R")
-    assert main(["evaluate", *given]) == 2
-    assert "--unknown" in capsys.readouterr().err
-    found, said = value(capsys, *given, "--unknown", unknown)
-    assert found == {"P@1": 1.0, "R@1": recall}
-    assert "1 of 3 relevant pairs (33.3 %), 1 labels" in said
-    assert "x" in said
-    from xcrepro.tools.formats import reader
-
-    assert reader.read("t.jsonl", ["p.jsonl"], label_names=["a", "b", "c"], unknown=unknown).truth.shape == (
-        2,
-        n_labels,
-    )
-
-
-def test_predicted_labels_outside_the_vocabulary_keep_their_place_or_do_not(here, capsys):
-    written(t_jsonl='{"labels": ["a"]}\n{"labels": ["b"]}\n', n_txt=NAMES)
-    written(p_jsonl='{"labels": ["x", "a"], "scores": [0.9, 0.5]}\n{"labels": ["b", "y"], "scores": [0.7, 0.1]}\n')
-    given = ("t.jsonl", "p.jsonl", "--labels", "n.txt", "-k", "1", "2", "--metrics", "P")
-    assert value(capsys, *given, "--unknown", "drop")[0] == {"P@1": 1.0, "P@2": 0.5}
-    found, said = value(capsys, *given, "--unknown", "count")
-    assert found == {"P@1": 0.5, "P@2": 0.5}
-    assert "2 of 4 predictions (50.0 %), 2 labels" in said
-
-
-def test_the_nearest_name_is_shown(here, capsys):
-    written(t_jsonl='{"labels": ["Black  Cats"]}\n', n_txt="black cats\ndogs\n")
-    assert main(["evaluate", "t.jsonl", "t.jsonl", "--labels", "n.txt"]) == 2
-    assert "Did you mean 'black cats'?" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------- an order said twice
@@ -444,33 +456,56 @@ def test_ranks_are_held_to_scores_in_the_whole_file(here, scores, ranks, odd, su
     assert top.ids.tolist() == [[label for label, _, _ in sorted(lines, key=lambda line: line[2])][:3]] * 4
 
 
-# ---------------------------------------------------------------- IR people's files
+# ---------------------------------------------------------------- formats that are asked for
 
 
-@pytest.mark.parametrize("head", ["", "# made by hand\n", "\n#\n"])
-@pytest.mark.parametrize(("second", "tag"), [("Q0", "t"), ("0", "t"), ("E2", "R1")])
-def test_files_of_trec_as_people_have_them(here, capsys, head, second, tag):
-    written(q_txt=head + "q1 0 d1 1\nq2 0 d2 1\n")
-    written(r_run=head + f"q1 {second}  d1  1   4.3 {tag}\nq2 {second} d1 1 4.2 {tag}\n")
-    found, said = value(capsys, "q.txt", "r.run", "-k", "1", "--metrics", "P")
-    assert found == {"P@1": 0.5}
-    assert "no list of names was given; the 2" in said
+def numbers(path: str, **named) -> list[list[int]]:
+    return formats.read_truth(path, **named).toarray().astype(int).tolist()
 
 
-@pytest.mark.parametrize(
-    ("name", "near"), [("Two Words", 1), (" two words ", 1), ("two_words", 1), ("other", 0), ("d1", 0)]
-)
-def test_names_that_come_along_and_differ_by_capitals_are_named(here, capsys, name, near):
-    """Without a list of names they count as other labels, so nothing would be right and nobody told why."""
-    lines = [{"labels": ["two words", "d1"]}, {"labels": ["d1"]}]
-    written(q_jsonl="".join(json.dumps(line) + "\n" for line in lines))
-    lines = [{"labels": [name], "scores": [0.5]}, {"labels": ["new"], "scores": [0.5]}]
-    written(p_jsonl="".join(json.dumps(line) + "\n" for line in lines))
-    found, said = value(capsys, "q.jsonl", "p.jsonl", "-k", "1", "--metrics", "P")
-    assert found == {"P@1": 0.5 if name == "d1" else 0.0}
-    told = [line for line in said.splitlines() if "capitals and blanks" in line]
-    assert len(told) == near
-    assert all("1 of the predictions" in line and repr(name) in line and "'two words'" in line for line in told)
+FAST_ABC, LEFT = {"format": "fasttext", "label_names": list("abc")}, [[1, 0], [0, 1]]
+TRUTHS = [
+    *(("q.csv", f"row,label,relevance\n0,0,{yes}\n0,1,{no}\n1,1,{yes}\n", LEFT)
+      for yes, no in (("TRUE", "FALSE"), ("yes", "no"), ("2", "0"), ("1.0", "0.0"))),
+    ("t.txt", "1 0 1\n0 1 0\n", [[1, 0, 1], [0, 1, 0]]),  # three columns of zeros and ones are no header
+    ("x.txt", "2 3 2\n0,1 0:1\n1 2:1\n", [[1, 1], [0, 1]]),  # the repository's
+    *(("t.txt", f"2 5 6\n3{gap}1 0:1 4:0.5\n0{gap}1{gap}2\n", [[0, 1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 0]])
+      for gap in (",", ", ", ",\t", ",  ")),
+]  # fmt: skip
+RANKED = [
+    ("q.txt", "__label__b __label__a\n__label__b\n\n", FAST_ABC, [[1, 0], [1, -1], [-1, -1]]),  # fasttext predict
+    ("s.csv", "id,a,b\nx,0.5,\ny,,0.1\nz,-1,-2\n", {}, [[0, -1], [1, -1], [0, 1]]),  # an empty cell is not predicted
+]
+DAMAGED = [
+    *(("truth", "q.csv", f"{header}\n{'0,1,1,1'[: 2 * header.count(',') + 1]}\n", {}, 1)
+      for header in ("row,label,label", "row,label,relevance,relevance", "row,row,label")),
+    ("truth", "p.txt", "__label__a 0.5 __label__b 0.4\n", FAST_ABC, 1),
+    *(("predictions", "p.txt", text, FAST_ABC, 1) for text in (
+        "__label__a 0.5 words 0.4\n", "__label__a x\n", "__label__a 0.5 __label__b\n", "__label__ 0.5\n")),
+    *(("truth", "t.csv", text, {"format": "wide"}, line) for text, line in (
+        ("id,a,b\nx,1,2\ny,1\n", 3), ("id,a,b\nx,1,0\ny,1,maybe\n", 3), ("id,a,a\nx,1,0\n", 1), ("id,a,b\nx,1,-1\n", 2))),
+    *(("predictions", "q.json", text, {"format": "dictionary", "label_names": ["d"], "row_ids": ["q", "r"]}, None) for text in (
+        '{"q": {"d": true}}', '{"q": {"d": "1"}}', '{"q": {"d": 1, "d": 2}}', '{"q": {"d": 1}, "r": [1]}', '{"q": {"d"')),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), TRUTHS)
+def test_truths_as_people_write_them(here, name, text, expected):
+    Path(name).write_text(text)
+    assert numbers(name) == expected
+
+
+@pytest.mark.parametrize(("name", "text", "options", "expected"), RANKED)
+def test_predictions_as_people_write_them(here, name, text, options, expected):
+    Path(name).write_text(text)
+    assert formats.read_predictions(name, k=2, **options).ids.tolist() == expected
+
+
+@pytest.mark.parametrize(("kind", "name", "text", "options", "line"), DAMAGED)
+def test_what_is_no_such_file_is_named_with_its_line(here, kind, name, text, options, line):
+    Path(name).write_text(text)
+    with damaged(name, line):
+        getattr(formats, f"read_{kind}")(name, **options)
 
 
 def test_a_warning_in_the_shell_is_a_line_of_text(here, capsys):
@@ -479,75 +514,6 @@ def test_a_warning_in_the_shell_is_a_line_of_text(here, capsys):
     said = capsys.readouterr().err
     assert said.startswith("warning: a.txt: 1 row")
     assert ".py" not in said
-
-
-def test_names_that_come_along_are_counted_up_to_the_number_that_is_given(here, capsys):
-    written(q_txt="q1 0 d1 1\n", r_run="q1 Q0 d2 1 0.5 t\nq1 Q0 d1 2 0.4 t\n")
-    found, _ = value(capsys, "q.txt", "r.run", "-k", "2", "--metrics", "coverage", "--n-labels", "4")
-    assert found == {"coverage@2": 0.25}
-    assert main(["evaluate", "q.txt", "r.run", "--n-labels", "1"]) == 2
-
-
-# ---------------------------------------------------------------- JSON lines
-
-
-def test_json_lines_with_blank_lines_and_without_row_ids(here, capsys):
-    written(
-        q_txt="0 0 0 1\n1 0 1 1\n", p_jsonl='{"labels": [0], "scores": [0.9]}\n\n{"labels": [1], "scores": [0.8]}\n\n'
-    )
-    assert value(capsys, "q.txt", "p.jsonl", "--n-labels", "2", "-k", "1", "--metrics", "P")[0] == {"P@1": 1.0}
-    written(p_jsonl='{"row": "1", "labels": [1], "scores": [0.9]}\n{"labels": [0], "scores": [0.8]}\n')
-    assert main(["evaluate", "q.txt", "p.jsonl", "--n-labels", "2"]) == 2  # some with and some without
-
-
-# ---------------------------------------------------------------- formats that are asked for
-
-TEXTS = "__label__a __label__b how to bake\n__label__b what is it\nno label at all\n"
-
-
-def numbers(path: str, **named) -> list[list[int]]:
-    return formats.read_truth(path, **named).toarray().astype(int).tolist()
-
-
-@pytest.mark.parametrize("prefix", ["", "__label__"])
-def test_fasttexts_texts_and_predictions(here, capsys, prefix):
-    written(t_txt=TEXTS, n_txt="".join(f"{prefix}{name}\n" for name in "abc"))
-    written(p_txt="__label__a 0.92 __label__b 0.03\n__label__a 0.55 __label__b 2e-1\n\n")
-    assert numbers("t.txt", label_names=list("abc")) == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
-    found, _ = value(capsys, "t.txt", "p.txt", "--labels", "n.txt", "-k", "1", "2", "--metrics", "P", "R")
-    assert found == {"P@1": pytest.approx(1 / 3), "P@2": 0.5, "R@1": pytest.approx(1 / 6), "R@2": pytest.approx(2 / 3)}
-    written(q_txt="__label__b __label__a\n__label__b\n\n")  # fasttext predict, without scores
-    assert formats.read_predictions("q.txt", "fasttext", 2, label_names=list("abc")).ids.tolist() == [
-        [1, 0],
-        [1, -1],
-        [-1, -1],
-    ]
-
-
-@pytest.mark.parametrize(
-    "text", ["__label__a 0.5 words 0.4\n", "__label__a x\n", "__label__a 0.5 __label__b\n", "__label__ 0.5\n"]
-)
-def test_what_fasttext_does_not_print(here, text):
-    written(p_txt=text)
-    with damaged("p.txt", 1):
-        formats.read_predictions("p.txt", "fasttext", label_names=list("ab"))
-
-
-def test_predictions_with_scores_are_no_truth_of_fasttexts(here):
-    written(p_txt="__label__a 0.5 __label__b 0.4\n")
-    with damaged("p.txt", 1):
-        formats.read_truth("p.txt", "fasttext", label_names=list("ab"))
-
-
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize(("yes", "no"), [("1", "0"), ("True", "False"), ("1.0", "0.0")])
-def test_wide_tables_are_matched_by_name(here, capsys, separator, yes, no):
-    truth = [["id", "a", "b", "c"], ["d0", yes, no, yes], ["d1", no, yes, no]]
-    scores = [["id", "c", "a", "b"], ["d1", "0.2", "0.3", "0.1"], ["d0", "0.6", "0.9", "0.2"]]
-    for name, rows in (("t.csv", truth), ("s.csv", scores)):
-        Path(name).write_text("".join(separator.join(row) + "\n" for row in rows))
-    found, _ = value(capsys, "t.csv", "s.csv", "-k", "1", "2", "--metrics", "P", "R")
-    assert found == {"P@1": 0.5, "P@2": 0.5, "R@1": 0.25, "R@2": 0.5}
 
 
 def test_wide_tables_of_pandas_of_kaggle_and_of_savetxt(here, capsys):
@@ -565,43 +531,7 @@ def test_wide_tables_of_pandas_of_kaggle_and_of_savetxt(here, capsys):
     np.savetxt("c.txt", scores, header="four scores")
     for truth in ("t.csv", "k.csv", "te.txt", "tg.txt", "te.csv", "td.csv", "tg.csv"):
         for given in ("s.csv", "s.txt", "c.txt"):
-            assert value(capsys, truth, given, "-k", "1", "--metrics", "P")[0] == {"P@1": pytest.approx(expected)}, (
-                truth,
-                given,
-            )
-
-
-def test_three_columns_of_zeros_and_ones_are_no_header(here):
-    written(t_txt="1 0 1\n0 1 0\n")
-    assert numbers("t.txt") == [[1, 0, 1], [0, 1, 0]]
-    written(x_txt="2 3 2\n0,1 0:1\n1 2:1\n")  # the repository's
-    assert numbers("x.txt") == [[1, 1], [0, 1]]
-
-
-def test_an_empty_cell_is_not_predicted(here):
-    written(s_csv="id,a,b\nx,0.5,\ny,,0.1\nz,-1,-2\n")
-    top = formats.read_predictions("s.csv", k=2)
-    assert top.ids.tolist() == [[0, -1], [1, -1], [0, 1]]
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [("id,a,b\nx,1,2\ny,1\n", 3), ("id,a,b\nx,1,0\ny,1,maybe\n", 3), ("id,a,a\nx,1,0\n", 1), ("id,a,b\nx,1,-1\n", 2)],
-)
-def test_faults_of_wide_tables_are_named_with_their_line(here, text, line):
-    written(t_csv=text)
-    with damaged("t.csv", line):
-        formats.read_truth("t.csv", "wide")
-
-
-@pytest.mark.parametrize(
-    "text",
-    ['{"q": {"d": true}}', '{"q": {"d": "1"}}', '{"q": {"d": 1, "d": 2}}', '{"q": {"d": 1}, "r": [1]}', '{"q": {"d"'],
-)
-def test_what_is_no_dictionary(here, text):
-    written(q_json=text)
-    with damaged("q.json"):
-        formats.read_predictions("q.json", "dictionary", label_names=["d"], row_ids=["q", "r"])
+            assert value(capsys, f"{truth} {given} {P}")[0] == pytest.approx({"P@1": expected}), (truth, given)
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "csv"])
@@ -616,24 +546,6 @@ def test_annifs_short_text_corpora(here, suffix):
     assert numbers(f"c.{suffix}", label_names=names) == [[1, 1, 0], [0, 1, 0], [0, 0, 0]]
     with damaged(f"c.{suffix}", 2 if suffix == "csv" else 1):
         formats.read_truth(f"c.{suffix}", label_names=["a", "b"])
-
-
-@pytest.mark.parametrize("gap", [",", ", ", ",\t", ",  "])
-def test_blanks_behind_the_commas_of_labels(here, gap):
-    written(t_txt=f"2 5 6\n3{gap}1 0:1 4:0.5\n0{gap}1{gap}2\n")
-    assert numbers("t.txt") == [[0, 1, 0, 1, 0, 0], [1, 1, 1, 0, 0, 0]]
-
-
-def test_a_file_without_header_is_named_with_what_reads_it(here, capsys):
-    written(t_txt="0,3 0:1.0 4:0.5\n1 2:1.0\n")
-    assert main(["convert", "t.txt", "t.npz", "--as", "truth"]) == 2
-    said = capsys.readouterr().err
-    assert all(option in said for option in ("--from xc", "--n-labels", "--n-features"))
-    assert (
-        main(["convert", "t.txt", "t.npz", "--as", "truth", "--from", "xc", "--n-labels", "6", "--n-features", "5"])
-        == 0
-    )
-    assert numbers("t.npz") == [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0]]
 
 
 # ---------------------------------------------------------------- plain mistakes, by name
@@ -661,36 +573,6 @@ def test_ids_that_were_saved_as_they_are_are_named(here):
             formats.read_predictions(name, n_labels=6, n_rows=3)
     np.save("votes.npy", np.array([[3, 3], [0, 2], [5, 0]]))  # whole numbers that are scores of two labels
     assert formats.read_predictions("votes.npy", n_labels=2).ids.tolist() == [[0, 1], [1, 0], [0, 1]]
-
-
-@pytest.mark.parametrize(
-    ("argv", "named"),
-    [
-        (["certainty", "54,2", "52,1", "-n", "9"], "54.2"),
-        (["certainty", "0.5", "150", "-n", "9"], "--fractions"),
-        (["fetch", "nosuch"], "xcrepro fetch --list"),
-        (["evaluate", "Y.npz", "P.npz", "--metrics", "PSP"], "--train-truth"),
-        (["convert", "one.txt", "o.npz", "--as", "truth"], "--one-based"),
-        (["evaluate", "tib.npz", "P.npz", "--split", "1"], "--split"),
-    ],
-)
-def test_hints_are_options_that_can_be_typed(here, capsys, argv, named):
-    save_npz("Y.npz", csr_matrix(np.eye(3, dtype=np.float32)))
-    xc.TopK.from_scores(np.eye(3), 2).save("P.npz")
-    save_npz("tib.npz", csr_matrix(np.eye(3, dtype=np.float32)))
-    written(one_txt="2 3\n1:1 3:1\n2:1\n")
-    assert main(argv) == 2
-    said = capsys.readouterr().err
-    assert named in said
-    assert not any(
-        python in said for python in ("one_based", "registry.", "help(", "one=1", "propensity.inverse", "_=")
-    )
-
-
-def test_ids_from_1_can_be_read(here):
-    written(one_txt="2 3\n1:1 3:1\n2:1\n")
-    assert main(["convert", "one.txt", "o.npz", "--as", "truth", "--one-based"]) == 0
-    assert numbers("o.npz") == [[1, 0, 1], [0, 1, 0]]
 
 
 def test_what_fasttexts_predict_returns():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -70,6 +71,12 @@ def asserts(text: str) -> list[ast.Assert]:
 def parts(check: str) -> tuple[str, str]:
     """What students see of a check, and what is hidden."""
     return lessons._HIDDEN.sub("", check), "\n".join(lessons._HIDDEN.findall(check))
+
+
+def text(notebook: dict | Path) -> str:
+    """All that stands in a notebook's cells; a path is read."""
+    notebook = notebooks.read(notebook) if isinstance(notebook, Path) else notebook
+    return "\n".join(notebooks.text(cell["source"]) for cell in notebook["cells"])
 
 
 # ---------------------------------------------------------------- what no student's copy may hold

@@ -41,14 +41,11 @@ def written(root, tmp_path_factory):
 @nbgrader
 def test_a_students_copy_has_no_solution_and_no_hidden_test(course, written):
     for lesson in course:
-        copy = notebooks.read(written / f"{lesson.name}.ipynb")
-        lines = {line.strip() for cell in copy["cells"] for line in notebooks.text(cell["source"]).splitlines()}
-        secret = [
-            line.strip() for text in [*lesson.solutions(), *answers.hidden_tests(lesson)] for line in text.splitlines()
-        ]
+        lines = set(map(str.strip, answers.text(written / f"{lesson.name}.ipynb").splitlines()))
+        secret = "\n".join([*lesson.solutions(), *answers.hidden_tests(lesson)]).splitlines()
         assert len(secret) > 20
         seen = {line.strip() for cell in lesson.notebook["cells"] for line in _open_part(cell).splitlines()}
-        leaked = [line for line in secret if len(line) > 3 and line in lines and line not in seen]
+        leaked = [line for line in map(str.strip, secret) if len(line) > 3 and line in lines - seen]
         assert leaked == [], lesson.name
         assert not any("HIDDEN" in line or "BEGIN SOLUTION" in line for line in lines)
 
@@ -58,9 +55,7 @@ def test_what_is_the_teachers_is_in_no_students_copy(course, written):
     for lesson in course:
         secret = answers.teachers(lesson)
         assert len(secret) >= 3, f"{lesson.name}: the quiz has three answers"
-        copy = "\n".join(
-            notebooks.text(cell["source"]) for cell in notebooks.read(written / f"{lesson.name}.ipynb")["cells"]
-        )
+        copy = answers.text(written / f"{lesson.name}.ipynb")
         assert [text for text in secret if text.strip() in copy] == [], lesson.name
         results = sum(lessons.RESULT in notebooks.tags(cell) for cell in lesson.notebook["cells"])
         folds = copy.count(f"{copies._FOLD}\n\n!["), copy.count(copies._FOLD_RESULT)
@@ -79,7 +74,7 @@ def test_a_students_folder_begins(course, written):
     assert f"xcrepro-{xc.__version__}-py3-none-any.whl[course]" in page
     cited = {"Jain et al. 2016", "Calibration paper", "Coverage paper", "Re-evaluating XMTC methods"}
     assert all(f"**{name}**" in page for name in cited)
-    prose = "\n".join(notebooks.text(cell["source"]) for lesson in course for cell in lesson.notebook["cells"])
+    prose = "\n".join(answers.text(lesson.notebook) for lesson in course)
     assert all(name in prose for name in cited)
     assert len(re.findall(r"<https?://[^>]+>", page)) >= 6
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", page):
@@ -113,27 +108,16 @@ def test_a_students_copy_has_stubs_that_say_what_to_write_and_no_outputs(course,
 @nbgrader
 def test_links_of_a_students_copy_stay_in_its_folder(written):
     for path in written.glob("*.ipynb"):
-        for cell in notebooks.read(path)["cells"]:
-            if cell["cell_type"] == "markdown":
-                for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", notebooks.text(cell["source"])):
-                    assert (written / target).is_file(), f"{path.name}: {target}"
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+\.\w+)[#)]", answers.text(path)):
+            assert (written / target).is_file(), f"{path.name}: {target}"
     assert "](xcrepo/" not in (written / "glossary.md").read_text(encoding="utf-8")
 
 
 @nbgrader
 def test_the_teachers_folder(save, small, tmp_path):
     save(small)
-    assert copies.write(tmp_path / "out", "solutions") == [
-        "exam.md",
-        "exam_solutions.md",
-        "gradebook.db",
-        "instructor.md",
-        "lessons",
-        "nbgrader_config.py",
-        "quizzes",
-        "release",
-        "source",
-    ]
+    names = "exam.md exam_solutions.md gradebook.db instructor.md lessons nbgrader_config.py quizzes release source"
+    assert copies.write(tmp_path / "out", "solutions") == names.split()
     source = notebooks.read(tmp_path / "out" / "source" / "01_small" / "01_small.ipynb")
     assert "return x + x" in notebooks.text(source["cells"][1]["source"])
     page = (tmp_path / "out" / "instructor.md").read_text()
@@ -191,17 +175,11 @@ def test_a_seed_draws_the_exercises_of_students_and_teacher_alike(course, writte
     copies.write(tmp_path / "again", seed=5)
     numbers = {}
     for lesson in course:
-        sources = {
-            name: "\n".join(
-                notebooks.text(c["source"]) for c in notebooks.read(folder / f"{lesson.name}.ipynb")["cells"]
-            )
-            for name, folder in (("plain", written), ("drawn", tmp_path / "students"), ("again", tmp_path / "again"))
-        }
-        assert sources["drawn"] == sources["again"]
-        numbers[lesson.name] = [
-            re.findall(r"mine = xc.load\(.tib., points=(\d+)\)", sources[n]) for n in ("plain", "drawn")
-        ]
-        assert re.sub(r"points=\d+", "", sources["plain"]) == re.sub(r"points=\d+", "", sources["drawn"])
+        folders = written, tmp_path / "students", tmp_path / "again"
+        plain, drawn, again = (answers.text(folder / f"{lesson.name}.ipynb") for folder in folders)
+        assert drawn == again
+        numbers[lesson.name] = [re.findall(r"mine = xc.load\(.tib., points=(\d+)\)", one) for one in (plain, drawn)]
+        assert re.sub(r"points=\d+", "", plain) == re.sub(r"points=\d+", "", drawn)
         mine = lessons.drawn(lesson, 5)
         (cell,) = [c for c in notebooks.code_cells(mine.notebook) if "mine = xc.load" in c["source"]] or [None]
         assert cell is None or f"points={numbers[lesson.name][1][0]})" in cell["source"], (
@@ -210,7 +188,7 @@ def test_a_seed_draws_the_exercises_of_students_and_teacher_alike(course, writte
         hidden = ["\n".join(answers.hidden_tests(one)) for one in (lesson, mine, lessons.drawn(lesson, 6))]
         seeds = [set(re.findall(r"default_rng\((\d+)\)  # drawn", text)) for text in hidden]
         assert len(set.union(*seeds)) == sum(map(len, seeds)), "each seed has cases of its own"
-        assert not any(seed in sources["drawn"] for seed in seeds[1]), "students do not see what draws the hidden cases"
+        assert not any(seed in drawn for seed in seeds[1]), "students do not see what draws the hidden cases"
     assert sum(plain != drawn and len(drawn) == 1 for plain, drawn in numbers.values()) >= 6, numbers
 
 

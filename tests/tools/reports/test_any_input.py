@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix, random
 import xcrepro as xc
 from tests import naive
 from tests.tools.reports.test_report import Page
-from xcrepro.repro.engine import rounding
+from xcrepro import repro
+from xcrepro.repro.engine import manifest, notebooks, rounding
 from xcrepro.tools.reports import compute, figures
 from xcrepro.tools.reports import report as reports
 
@@ -37,7 +38,7 @@ def inputs():
     """Name -> (truth, predictions)."""
     Y, scores = some()
     full, rng = xc.TopK.from_scores(scores, PLACES), np.random.default_rng(1)
-    tied = np.full((ROWS, LABELS), 0.5, np.float32)
+    tied, none = np.full((ROWS, LABELS), 0.5, np.float32), cut(full, np.zeros(ROWS, int))
     bare = Y.toarray()
     bare[::3] = 0
     return {
@@ -51,12 +52,9 @@ def inputs():
         "no scores": (Y, {"a": xc.TopK.from_ids(full.ids, n_labels=LABELS)}),
         "half precision": (Y, {"a": xc.TopK.from_scores(scores.astype(np.float16), PLACES)}),
         "0 and 1 alone": (Y, {"a": xc.TopK.from_scores((scores > 0.3).astype(np.float32), PLACES)}),
-        "a model without a prediction": (Y, {"none": cut(full, np.zeros(ROWS, int)), "full": full}),
-        "two others beside it": (
-            Y,
-            {"a": cut(full, np.full(ROWS, 2)), "none": cut(full, np.zeros(ROWS, int)), "full": full},
-        ),
-        "no prediction at all": (Y, {"none": cut(full, np.zeros(ROWS, int))}),
+        "a model without a prediction": (Y, {"none": none, "full": full}),
+        "two others beside it": (Y, {"a": cut(full, np.full(ROWS, 2)), "none": none, "full": full}),
+        "no prediction at all": (Y, {"none": none}),
         "a truth without labels": (csr_matrix(0 * bare), {"full": full}),
         "a truth with empty rows": (csr_matrix(bare), {"full": full, "a": cut(full, rng.integers(0, 4, ROWS))}),
     }
@@ -64,12 +62,14 @@ def inputs():
 
 def ece_of_pairs(Y, top, k, bins=10):
     """The definition, pair by pair: only predictions that are there."""
-    inside = [[] for _ in range(bins)]
-    for row, (ids, scores) in enumerate(zip(top.ids[:, :k].tolist(), top.scores[:, :k].tolist(), strict=True)):
-        for label, score in zip(ids, scores, strict=True):
-            if label >= 0:
-                inside[min(int(score * bins), bins - 1)].append(Y[row, label] - score)
-    return sum(abs(sum(one)) for one in inside) / sum(map(len, inside))
+    inside, pairs = (
+        [0.0] * bins,
+        [(row, place) for row in range(len(top)) for place in range(k) if top.ids[row, place] >= 0],
+    )
+    for place in pairs:
+        score = float(top.scores[place])
+        inside[min(int(score * bins), bins - 1)] += Y[place[0], top.ids[place]] - score
+    return sum(map(abs, inside)) / len(pairs)
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -151,9 +151,6 @@ def test_a_folder_that_is_refused_is_refused_before_the_work(monkeypatch, no_fig
 
 
 def test_a_difference_by_hand_ends_the_committed_run_alone(capsys):
-    from xcrepro import repro
-    from xcrepro.repro.engine import manifest, notebooks
-
     entry = manifest.load()["kit/your_predictions"]
     committed = notebooks.parameters(entry.notebook)
     with pytest.raises(rounding.Disagreement):

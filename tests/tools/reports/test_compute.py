@@ -86,17 +86,6 @@ def test_bins_have_the_ceiling_of_their_labels(small, made):
         assert row.value <= row.ceiling + 1e-12
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "reached"), [(5.0, "exact", "10 %"), (0.0, "exact", "0 %"), (5.0, "bound", "at least 10 %")]
-)
-def test_the_bin_that_is_furthest_from_its_ceiling_is_named(value, kind, reached):
-    rows = [("a", "0", 0.0), ("a", "1-9", value), ("a", "10-99", 40.0), ("b", "1-9", 50.0)]
-    bins = pd.DataFrame(rows, columns=["model", "bin", "value"]).assign(k=5, ceiling=50.0, **{"ceiling is": kind})
-    said = sentences.bins(bins, "a", 5)
-    assert said == f"On labels with 1-9 training points a reaches {reached} of the macro-F1@5 that is possible"
-    assert sentences.bins(bins[:1], "a", 5) == "No label that training has seen has a test point"
-
-
 def test_a_ceiling_that_is_too_large_a_programme_is_a_bound_above_it(given, made, monkeypatch):
     monkeypatch.setattr(compute, "_EXACT_CEILING", -1)
     bound = compute.bins(made.frame(), given)
@@ -138,21 +127,6 @@ def test_calibration_is_evaluate_before_and_after_cross_fitting(small, made):
     one = m.evaluate(small.Y, small.good, metrics="ECE@5", confidence_level=0.95, n_resamples=60).iloc[0]
     own = last.query("model == 'good' and metric == 'ECE' and state == 'before'")
     assert own[["low", "high"]].to_numpy().tolist() == [[one.low, one.high]]
-
-
-def test_a_map_that_lowers_ece_and_raises_nll_is_said_in_one_sentence():
-    values = {"a": (0.12, 0.01, 0.3, 0.4), "b": (0.10, 0.02, 0.5, 0.4), "c": (0.10, 0.02, 0.5, 0.5)}
-    rows = [
-        (model, metric, state, 5, value, np.nan, np.nan)
-        for model, four in values.items()
-        for (metric, state), value in zip(itertools.product(("ECE", "NLL"), compute.STATES), four, strict=True)
-    ]
-    table = pd.DataFrame(rows, columns=["model", "metric", "state", "k", "value", "low", "high"])
-    said = "Calibrated, ECE falls for 3 of 3 models, but NLL falls for 1 of 3 models and rises for 1 (a)."
-    assert sentences.ways(table, 5) == said
-    assert sentences.ways(table[table["state"] == "before"], 5) == ""
-    said = "Calibrated, ECE of a falls from 12.0 to 1.0, but NLL of a rises from 0.30 to 0.40."
-    assert sentences.ways(table[table["model"] == "a"], 5).replace("0.300", "0.30").replace("0.400", "0.40") == said
 
 
 def test_reliability_is_that_of_the_pairs(small, made):
@@ -227,18 +201,6 @@ def test_seeds_are_one_model_whose_error_has_both_parts(small):
     assert any("Of net" in note for note in sentences.reports_without(given, (1, 5)))
 
 
-@pytest.mark.parametrize(("error", "said"), [(np.nan, "over test points alone"), (0.01, "over test points and seeds")])
-def test_a_lead_says_which_errors_it_has_where_seeds_are_given(error, said):
-    values = {"a": 0.5, "b": 0.4, "c": 0.1}
-    rows = [(name, "P", 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
-    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
-    columns = ["left", "right", "metric", "k", "value", "low", "high", "p", "stderr runs"]
-    pairs = [("a", "b", "P", 1, 0.1, 0.05, 0.15, 0.01, error), ("a", "c", "P", 1, 0.4, 0.3, 0.5, 0.001, 0.02)]
-    assert sentences.leader(metrics, pd.DataFrame(pairs, columns=columns), "P", 1) == (
-        f"a leads P@1 with 50.0 % [49.0, 51.0]: 10.0 points [5.0, 15.0] above b (p = 0.01, {said})."
-    )
-
-
 @pytest.mark.parametrize("names", [["a.seed0", "a.seed00"], ["a.seed1", "a"], ["a", "a.seed1"]])
 def test_a_seed_twice_or_a_model_with_and_without_is_refused(small, names):
     with pytest.raises(xc.errors.ArgumentError, match="seed of 'a'"):
@@ -255,93 +217,7 @@ def test_ranks_share_ties_and_take_the_models_that_all_datasets_have():
     assert compute.ranks({"x": table(a=0.5)}, "PSP", 1).empty
 
 
-def placed_of(ranks) -> pd.DataFrame:
-    """A table of ranks from (models, datasets)."""
-    ranks = np.array(ranks, float)
-    placed = pd.DataFrame(ranks).assign(model=list("abcdefgh")[: len(ranks)])
-    return placed.assign(**{"mean rank": ranks.mean(axis=1)}).sort_values("mean rank", kind="stable")
-
-
-def test_ranks_of_few_datasets_have_no_critical_difference_and_a_tie_has_no_best():
-    two = sentences.ranks(placed_of([[1, 1], [2, 2]]), "P@5")
-    assert two == (
-        "Over 2 datasets a has the best mean rank in P@5, 1.00; b is 1.00 away. Datasets are too few for a critical "
-        "difference, which needs 6. Ranks leave out by how much models differ."
-    )
-    tied = sentences.ranks(placed_of([[1, 2], [2, 1]]), "P@5")
-    assert tied == "Over 2 datasets all models have the same mean rank in P@5, 1.50, so none is the best."
-    shared = sentences.ranks(placed_of([[1, 2], [2, 1], [3, 3]]), "P@5")
-    assert "a and b share the best mean rank in P@5, 1.50; c is 1.50 away." in shared
-    many = sentences.ranks(placed_of(np.array([[1], [2], [3]]) * np.ones(6)), "P@5")
-    assert "c is 2.00 away, more than the critical difference of 1.35 (Nemenyi, 5 %)." in many
-
-
 # ---------------------------------------------------------------- sentences
-
-
-def leading(difference: float, p: float, metric: str = "P") -> str:
-    values = {"a": 0.5, "b": 0.5 - difference}
-    rows = [(name, metric, 1, v, v - 0.01, v + 0.01) for name, v in values.items()]
-    metrics = pd.DataFrame(rows, columns=["model", "metric", "k", "value", "low", "high"])
-    row = ("a", "b", metric, 1, difference, difference - 0.02, difference + 0.02, p)
-    pairs = pd.DataFrame([row], columns=["left", "right", "metric", "k", "value", "low", "high", "p"])
-    return sentences.leader(metrics, pairs, metric, 1)
-
-
-@pytest.mark.parametrize(
-    ("difference", "p", "metric", "said"),
-    [
-        (0.05, 0.001, "P", "a leads P@1 with 50.0 % [49.0, 51.0]: 5.0 points [3.0, 7.0] above b (p = 0.001, "
-                           "over test points)."),
-        (-0.05, 0.001, "P", "b leads P@1 with 55.0 % [54.0, 56.0]: 5.0 points [3.0, 7.0] above a (p = 0.001, "
-                            "over test points)."),
-        (0.01, 0.4, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 1.0 points [-1.0, 3.0] above b, which chance "
-                         "may explain (p = 0.4, over test points)."),
-        (-0.05, 0.001, "abandonment", "a leads abandonment@1 with 50.0 % [49.0, 51.0]: 5.0 points [3.0, 7.0] below b "
-                                      "(p = 0.001, over test points)."),
-        (0.05, 0.1, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, not clear after "
-                         "Holm's correction (p = 0.1, over test points)."),
-        (0.05, np.nan, "P", "No clear leader in P@1: a (50.0 % [49.0, 51.0]) is 5.0 points [3.0, 7.0] above b, with an error "
-                            "that is not known (p not known, over test points)."),
-    ],
-)  # fmt: skip
-def test_a_lead_is_said_with_its_error_and_in_the_metrics_direction(difference, p, metric, said):
-    assert leading(difference, p, metric) == said
-
-
-@pytest.mark.parametrize(
-    ("values", "p", "metric", "heading"),
-    [
-        ((0.5, 0.45), 0.01, "P", "a leads P@1 by 5.0 points"),
-        ((0.45, 0.5), 0.01, "abandonment", "a leads abandonment@1 by 5.0 points"),
-        ((0.5, 0.45), 0.2, "P", "No clear leader in P@1 between a and b"),
-        ((0.5, 0.45), None, "P", "a has the best P@1, 50.0 %, which was not tested"),  # not compared
-        ((0.5,), None, "P", "P@1 is 50.0 %"),
-        ((np.nan, np.nan), None, "P", "P@1 is not known"),
-    ],
-)
-def test_a_heading_says_who_leads_and_no_more_than_is_known(values, p, metric, heading):
-    metrics = pd.DataFrame({"model": list("ab")[: len(values)], "metric": metric, "k": 1, "value": values})
-    pairs = pd.DataFrame({"left": ["a"], "right": ["b"], "metric": metric, "k": 1, "p": p, "low": 0.0, "high": 0.0})
-    pairs = pairs.assign(value=values[0] - values[-1]).iloc[: int(p is not None)]
-    assert sentences.lead(metrics, pairs, metric, 1) == heading
-
-
-@pytest.mark.parametrize(
-    ("shrunk", "said"),
-    [(0.1, "The scores of a for x are too high, by 10.0 points"), (-0.2, "The scores of a for x are too low")],
-)
-def test_a_gap_says_its_direction(shrunk, said):
-    table = pd.DataFrame({"model": ["b", "a"], "label": ["y", "x"], "shrunk": [0.5, shrunk], "predicted": [9, 1200]})
-    assert sentences.gaps(table, "a").startswith(said)
-    assert "in 1,200 predictions" in sentences.gaps(table, "a")
-
-
-def test_rare_labels_are_named_beside_what_is_relevant():
-    rows = pd.DataFrame({"model": "PLT", "band": ["1-9", "10-99"], "positives": [5, 5], "hits": [1, 3]})
-    said = "25 % of the hits of PLT, and 50 % of what is relevant, are on labels with fewer than 10 training points"
-    assert sentences.bands(rows, "PLT") == said
-    assert sentences.bands(rows.assign(hits=0), "PLT") == "PLT has no hit"
 
 
 def test_metrics_over_seen_labels_and_gaps_are_those_of_the_calls(small, given):

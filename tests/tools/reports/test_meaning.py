@@ -49,15 +49,6 @@ def test_scores_above_the_share_of_hits_are_too_high(chance, words):
     assert f"of the 1 bins of model {words}" in sentences.reliability(diagrams, "model")
 
 
-def test_a_beta_that_costs_nothing_is_named():
-    rows = {np.inf: (0.5, 0.2), 1.0: (0.48, 0.3), 0.25: (0.52, 0.4), 0.0625: (0.51, 0.5), 0.0: (0.4, 0.6)}
-    rows = [("a", beta, K, *both) for beta, both in rows.items()]
-    table = pd.DataFrame(rows, columns=["model", "beta", "k", "P", "Cov"])
-    assert sentences.price(table, "a").endswith("(beta = 0.0625): +30.0 points of coverage, +1.0 points of precision")
-    none = table[~table["beta"].isin([0.25, 0.0625])]
-    assert sentences.price(none, "a").endswith("(beta = 0): +40.0 points of coverage, -10.0 points of precision")
-
-
 def test_labels_and_points_with_more_hits_are_the_first_models(made, small):
     Y = small.Y.toarray() > 0
     hits = {model: np.take_along_axis(Y, top.ids[:, :K], axis=1) for model, top in small.tops.items()}
@@ -81,35 +72,6 @@ def test_clear_comparisons_are_counted(made):
     pairs = made.frame("pairs")
     clear = [row for row in pairs.to_dict("records") if row["p"] < 0.05]
     assert said(made, "pairs").startswith(f"{len(clear)} of {len(pairs)} differences are more than chance (one pair")
-
-
-@pytest.mark.parametrize(("difference", "first"), [(0.2, "a over b"), (-0.2, "b over a")])
-def test_the_t_test_names_the_better_model_first(difference, first):
-    row = {"left": "a", "right": "b", "metric": "macro-F1", "k": K, "value": difference, "p": 0.001}
-    assert sentences.t_tests(pd.DataFrame([row | {"shared": 1.0}]), K) == (
-        f"Macro-F1@{K} over labels: clear for {first}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("seen", "must"),
-    [
-        (0.5, "Over the labels that training has seen R@5 of a is 50.0 %, over all 40.0 %"),
-        (0.4, "R@5 of a is 40.0 %, with and without the labels that training has not seen"),
-    ],
-)
-def test_what_training_has_not_seen_lowers_recall_or_does_not(seen, must):
-    rows = [("a", "R", 5, 0.4, seen), ("b", "R", 5, 0.1, 0.9), ("a", "P", 5, 0.2, 0.9)]
-    assert sentences.seen(pd.DataFrame(rows, columns=["model", "metric", "k", "value", "seen"]), "a", 5) == must
-
-
-def test_the_two_that_predict_most_and_least_alike_are_named():
-    rows = [("a", "b", 0.5), ("a", "c", 0.9), ("b", "c", 0.1)]
-    table = pd.DataFrame(rows, columns=["left", "right", "overlap@5"])
-    one = "a and b share 50.0 % of their first 5 labels"
-    assert [sentences.overlaps(table.head(n), 5) for n in (0, 1)] == ["", one]
-    most, least = "a and c share 90.0 % of their first 5 labels", "b and c share 10.0 %, the least"
-    assert sentences.overlaps(table, 5) == f"{most}, the most of all pairs; {least}"
 
 
 # ---------------------------------------------------------------- figures

@@ -123,12 +123,8 @@ def test_an_estimate_grows_by_the_measured_power_and_counts_a_training_once():
     assert reproduce.estimate(costs, ["a/x"], 10, 10)[0] == pytest.approx(4.0)
     assert reproduce.estimate(costs, ["a/x", "a/z"], 10, 10)[2] == ["a/z"]
     assert reproduce.estimate([], ["a/x"], 10, 10) == (0.0, 0.0, ["a/x"])
-    assert [reproduce.clock(seconds) for seconds in (5, 600, 7200, 864_000)] == [
-        "5 s",
-        "10 minutes",
-        "2 hours",
-        "10 days",
-    ]
+    said = "5 s, 10 minutes, 2 hours, 10 days"
+    assert ", ".join(map(reproduce.clock, (5, 600, 7200, 864_000))) == said
 
 
 def test_what_runs_at_once_adds_up_and_long_training_offers_another_way(monkeypatch):
@@ -211,70 +207,53 @@ def test_ours_is_what_the_notebook_itself_sets_beside_print():
     assert sum(sizes) == len(of) > 10
 
 
-def table(**columns) -> recorded.Table:
-    names = list(columns)
-    return [
-        {name: (str(value), "") for name, value in zip(names, row, strict=True)}
-        for row in zip(*columns.values(), strict=True)
-    ]
+def cells(part: str = "ours", **columns: list) -> list[compare_with_print.Cell]:
+    """Those of a recorded table, whose cells are texts with an error beside them."""
+    rows = zip(*columns.values(), strict=True)
+    made = [{name: (str(value), "") for name, value in zip(columns, row, strict=True)} for row in rows]
+    return [*compare_with_print.cells("a/x", {part: made})]
 
 
-def test_each_form_of_a_table_is_read():
-    def read(made):
-        return {(c.method, c.state, c.metric, c.k): c.value for c in compare_with_print.cells("a/x", {"ours": made})}
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        (
+            {"P@1": 70.0, "PSnDCG@3 (ideal k)": 30.0, "Cov@5 (reachable)": 20.0, "Cov@5 (test labels)": 10.0},
+            {"none P@1": 70.0, "none PSN@3": 30.0, "none Cov_norm@5": 20.0, "none Cov@5": 10.0},
+        ),
+        ({"PSP@1 (unnormalised)": 1.0, "macro-F1 (10-99)": 2.0, "n": 5, "low": 0.1}, {}),
+        (
+            {"k": 5, "ECE": 3.0, "ECE-I": 1.0, "Brier platt": 9.0, "ACE before": 2.0, "ACE after": 1.5},
+            {"none ECE@5": 3.0, "isotonic ECE@5": 1.0, "platt Brier@5": 9.0, "none ACE@5": 2.0, "isotonic ACE@5": 1.5},
+        ),
+    ],
+)
+def test_each_form_of_a_wide_table_is_read(columns, found):
+    one = {name: [value] for name, value in columns.items()}
+    assert {f"{c.state} {c.metric}@{c.k}": c.value for c in cells(model=["PLT"], **one) if c.method == "PLT"} == found
+    assert cells("evidence", model=["PLT"], **one) == cells(name=["PLT"], **one) == []
 
-    wide = table(
-        model=["PLT"],
-        **{"P@1": [70.0], "PSnDCG@3 (ideal k)": [30.0], "Cov@5 (reachable)": [20.0], "Cov@5 (test labels)": [10.0]},
-    )
-    assert read(wide) == {
-        ("PLT", "none", "P", "1"): 70.0,
-        ("PLT", "none", "PSN", "3"): 30.0,
-        ("PLT", "none", "Cov_norm", "5"): 20.0,
-        ("PLT", "none", "Cov", "5"): 10.0,
-    }
-    others = table(model=["PLT"], **{"PSP@1 (unnormalised)": [1.0], "macro-F1 (10-99)": [2.0], "n": [5], "low": [0.1]})
-    assert read(others) == {}
-    states = table(
-        model=["PLT"],
-        k=[5],
-        **{"ECE": [3.0], "ECE-I": [1.0], "Brier platt": [9.0], "ACE before": [2.0], "ACE after": [1.5]},
-    )
-    assert read(states) == {
-        ("PLT", "none", "ECE", "5"): 3.0,
-        ("PLT", "isotonic", "ECE", "5"): 1.0,
-        ("PLT", "platt", "Brier", "5"): 9.0,
-        ("PLT", "none", "ACE", "5"): 2.0,
-        ("PLT", "isotonic", "ACE", "5"): 1.5,
-    }
-    long = table(
-        rule=["COV-PLT", "BR"], metric=["coverage", "P"], k=[1, 1], value=[60.0, "nan"], low=[59.0, 1], high=[62.0, 2]
-    )
-    [cell] = compare_with_print.cells("a/x", {"": long})
+
+def test_a_long_table_has_intervals_and_its_rules_are_methods():
+    ends = {"value": [60.0, "nan"], "low": [59.0, 1], "high": [62.0, 2]}
+    [cell] = cells(rule=["COV-PLT", "BR"], metric=["coverage", "P"], k=[1, 1], **ends)
     assert (cell.method, cell.metric, cell.half) == ("COV-PLT", "Cov", 1.5)
-    assert [*compare_with_print.cells("a/x", {"evidence": wide})] == []
-    assert [*compare_with_print.cells("a/x", {"": table(name=["PLT"], P=[1.0])})] == []
 
 
-def test_what_chance_allows(monkeypatch):
+def test_what_chance_allows():
     """Test points, else their largest error; splits in place of both errors of one; seeds; the printed error; rounding."""
 
-    def row(
-        metric="P", k="1", printed="50.00", ours=52.0, stderr="", half=math.nan, sd=math.nan, spread=None, points=2500
-    ):
-        line = pd.Series(
-            {
-                "source": "xcrepo:Mediamill",
-                "method": "PLT",
-                "variant": "",
-                "metric": metric,
-                "printed": printed,
-                "value": float(printed),
-                "stderr": stderr,
-                "doubt": False,
-            }
-        )
-        cell = compare_with_print.Cell("a/x", "", "PLT", "none", metric, k, ours, sd, half)
+    def row(metric="P", k="1", stderr="", half=math.nan, sd=math.nan, spread=None, points=2500):
+        line = {
+            "source": "xcrepo:Mediamill",
+            "method": "PLT",
+            "variant": "",
+            "printed": "50.00",
+            "value": 50.0,
+            "doubt": False,
+        }
+        line = types.SimpleNamespace(**line, metric=metric, stderr=stderr)
+        cell = compare_with_print.Cell("a/x", "", "PLT", "none", metric, k, 52.0, sd, half)
         return compare_with_print.row(line, k, cell, [cell], points, spread)
 
     # The most that a mean of 2,500 numbers from 0 to 1 may be off is 1.96 * 100 * sqrt(.52 * .48 / 2500) = 1.958.
@@ -457,30 +436,20 @@ def test_the_labels_of_each_bin_are_beside_print(monkeypatch):
     assert (rows["labels_1-9"]["chance"], rows["labels_1000+"]["chance"]) == ("beyond", "within")
 
 
-def test_what_it_took_is_kept(demo):
+def test_what_it_took_and_the_records_are_kept(demo):
+    """With ``--costs`` and ``--record``: in data/recorded."""
     project, _, add, _ = demo
     add(
         "two",
         'from xcrepro.repro.engine import run_log\nrun_log.note("training", \'["PLT-12345678", "PLT()", 0.25, true]\')',
     )
-    assert main(["reproduce", "eurlex-4k", "demo/two", "--costs"]) == 0
+    assert main(["reproduce", "eurlex-4k", "demo/two", "--costs", "--record"]) == 0
     rows = reproduce.read_costs(project.root / reproduce.COSTS)
-    assert [(row["dataset"], row["points"], row["labels"], row["item"], row["training"]) for row in rows] == [
-        ("eurlex-4k", 15_539, 3_993, "demo/two", ""),
-        ("eurlex-4k", 15_539, 3_993, "demo/two", "PLT 12345678"),
-    ]
+    of = ("eurlex-4k", 15_539, 3_993, "demo/two")
+    assert [tuple(row.values())[:5] for row in rows] == [(*of, ""), (*of, "PLT 12345678")]
     assert rows[1]["seconds"] == pytest.approx(0.2, abs=0.051)
     assert rows[0]["seconds"] > 0
     assert 0.05 < rows[0]["gb"] < 4
-
-
-def test_what_cannot_be_asked_for(demo):
+    made = recorded.read(project.root / "data/recorded/demo/two/eurlex-4k.csv")
+    assert made.provenance["command"].startswith("xcrepro run demo/two -p dataset eurlex-4k -p folder DIR")
     assert main(["reproduce", "eurlex-4k", "--jobs", "0"]) == 2
-
-
-def test_the_records_are_kept(demo):
-    """With ``--record``: in data/recorded."""
-    project, *_ = demo
-    assert main(["reproduce", "eurlex-4k", "demo/one", "--record"]) == 0
-    made = recorded.read(project.root / "data/recorded/demo/one/eurlex-4k.csv")
-    assert made.provenance["command"].startswith("xcrepro run demo/one -p dataset eurlex-4k -p folder DIR")

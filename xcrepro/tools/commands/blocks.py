@@ -34,7 +34,7 @@ def add_arguments(sub) -> None:
         "--scheduler", metavar="ADDRESS", help="of a Dask cluster (tcp://host:8786); default one of its own"
     )
     sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine, default one a core")
-    sub.add_argument("--allow-repeats", action="store_true", help="with --blocks: a block or row may come twice")
+    shared.flag(sub, "--allow-repeats", "with --blocks: a block or row may come twice")
     sub.add_argument(
         "--n-resamples", type=int, help="with --blocks: intervals from so many samples (Poisson bootstrap)"
     )
@@ -72,17 +72,10 @@ def evaluate(arguments) -> int:
     if arguments.train_truth is not None:
         train = formats.read_truth(arguments.train_truth, n_labels=arguments.n_labels)
         weights, counts, *_ = shared.weights(arguments, train)
-    state = scale.state(
-        found,
-        tuple(arguments.k),
-        weights,
-        counts,
-        engine=arguments.engine or "serial",
-        client=arguments.scheduler,
-        **shared.taken(arguments, "workers", "metrics", "allow_repeats", "ties"),
-        progress=True,
-        n_resamples=arguments.n_resamples or 0,
-    )
+    how = shared.taken(arguments, "workers", "metrics", "allow_repeats", "ties")
+    how |= {"engine": arguments.engine or "serial", "client": arguments.scheduler, "progress": True}
+    how["n_resamples"] = arguments.n_resamples or 0
+    state = scale.state(found, tuple(arguments.k), weights, counts, **how)
     table = state.compute()
     if arguments.n_resamples:
         table = table.merge(state.intervals().drop(columns="value"), "left", ["metric", "k"])

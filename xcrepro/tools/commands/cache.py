@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xcrepro.tools.commands import shared
+
 _MUCH = 2_000_000_000
 
 
@@ -18,8 +20,8 @@ def add(command) -> None:
     )
     removed.add_argument("--older", type=float, metavar="DAYS", help="only what was not used for so many days")
     removed.add_argument("--above", type=float, metavar="GB", help="those used longest ago, until so much is left")
-    removed.add_argument("--all", action="store_true", help="everything")
-    removed.add_argument("--yes", action="store_true", help="do it; without this it is only shown")
+    shared.flag(removed, "--all", "everything")
+    shared.flag(removed, "--yes", "do it; without this it is only shown")
 
 
 def _ls(arguments) -> int:

@@ -31,10 +31,10 @@ def add(command) -> None:
         help="labels that none of the names is: refuse the file (the default), leave them out, or add them behind the others",
     )
     shared.add_match(sub)
-    sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
-    sub.add_argument("--by-rank", action="store_true", help="take a file's column of ranks for the order")
+    shared.flag(sub, "--one-based", "ids in the repository's text files are counted from 1")
+    shared.flag(sub, "--by-rank", "take a file's column of ranks for the order")
     sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
-    sub.add_argument("--force", action="store_true", help="replace OUT where it is there already")
+    shared.flag(sub, "--force", "replace OUT where it is there already")
     sub.add_argument(
         "--list", action=shared.Listing, nargs=0, const=_formats, help="show the formats there are, and stop"
     )
@@ -58,7 +58,7 @@ def add(command) -> None:
     sub.add_argument("--min-df", type=int, default=2, help="train points in which a term must occur, default 2")
     sub.add_argument("--ngrams", type=int, default=1, help="longest run of words that is a term, default 1")
     sub.add_argument("--max-features", type=int, help="keep the most frequent terms only")
-    sub.add_argument("--raw-counts", action="store_true", help="a term's count in place of 1 + log of it")
+    shared.flag(sub, "--raw-counts", "a term's count in place of 1 + log of it")
     sub.add_argument("--name", help="of the dataset, default the folder's")
     sub.add_argument(
         "--truth", type=Path, metavar="FILE", help="a new file for the test labels, which DIR then lacks, for a class"
@@ -76,18 +76,9 @@ def _formats():
 def _convert(arguments) -> int:
     from xcrepro.tools.formats.convert import convert
 
-    done = convert(
-        arguments.source,
-        arguments.target,
-        arguments.from_format,
-        arguments.to_format,
-        arguments.kind,
-        arguments.k,
-        replace=arguments.force,
-        **shared.taken(arguments, "n_rows", "n_features", "unknown", "match", "one_based", "by_rank"),
-        **shared.names_of(arguments),
-        n_labels=arguments.n_labels,
-    )
+    how = shared.taken(arguments, "source", "target", "from_format", "to_format", "kind", "k", "n_labels", "n_rows")
+    how |= shared.taken(arguments, "n_features", "unknown", "match", "one_based", "by_rank")
+    done = convert(**how, **shared.names_of(arguments), replace=arguments.force)
     print(f"{done.kind}, {done.source} -> {done.target}: {'; '.join(done.shapes)}")
     if done.labels is not None:
         print(f"label names: {done.labels}")
@@ -98,15 +89,10 @@ def _vectorize(arguments) -> int:
     from xcrepro.core.data.names import read_label_names
     from xcrepro.tools.formats.vectorize import vectorize
 
-    done = vectorize(
-        arguments.source,
-        arguments.out,
-        **shared.taken(arguments, "test", "test_share", "validation_share", "seed", "label_key", "by", "group"),
-        **shared.taken(arguments, "min_df", "ngrams", "max_features", "name", "truth"),
-        text_keys=arguments.text,
-        label_names=None if arguments.labels is None else read_label_names(arguments.labels),
-        sublinear=not arguments.raw_counts,
-    )
+    how = shared.taken(arguments, "source", "out", "test", "test_share", "validation_share", "seed", "label_key", "by")
+    how |= shared.taken(arguments, "group", "min_df", "ngrams", "max_features", "name", "truth")
+    names = None if arguments.labels is None else read_label_names(arguments.labels)
+    done = vectorize(**how, text_keys=arguments.text, label_names=names, sublinear=not arguments.raw_counts)
     points = ", ".join(f"{count:,} {part}" for part, count in done.points.items())
     print(f"{done.name}: {points} points; {done.n_features:,} features, {done.n_labels:,} labels")
     if done.without_labels or done.without_features:

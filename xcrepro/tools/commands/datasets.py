@@ -11,11 +11,9 @@ from xcrepro.tools.commands import shared
 def add(command) -> None:
     sub = command("fetch", _fetch, "download a dataset into the cache and check it")
     sub.add_argument("name", help="a dataset of the registry, such as eurlex-4k")
-    sub.add_argument("--force", action="store_true", help="download again")
+    shared.flag(sub, "--force", "download again")
     sub.add_argument("--list", action=shared.Listing, nargs=0, const=_datasets, help="show the datasets, and stop")
-    sub.add_argument(
-        "--pin", action="store_true", help="for maintainers: write the archive's SHA-256 into the dataset's file"
-    )
+    shared.flag(sub, "--pin", "for maintainers: write the archive's SHA-256 into the dataset's file")
 
     sub = command("fingerprint", _fingerprint, "which truth is this? Its digest, and the dataset that is known by it")
     sub.add_argument("truth", type=Path, nargs="*", help="label files, one-file datasets or .npz of SciPy matrices")
@@ -25,10 +23,10 @@ def add(command) -> None:
     sub.add_argument(
         "--part", choices=("train", "test", "all"), help="of --dataset: what a truth that is put on record is"
     )
-    sub.add_argument(
+    shared.flag(
+        sub,
         "--record",
-        action="store_true",
-        help="put it on record (xcrepro/core/data/catalogue/fingerprints.csv): the truth, or all splits of the dataset",
+        "put it on record (xcrepro/core/data/catalogue/fingerprints.csv): the truth, or all splits of the dataset",
     )
 
     filters = command("filter", None, "the pairs of a point and a label that may not be predicted, as a file")
@@ -49,7 +47,7 @@ def add(command) -> None:
         "the point's text",
     )
     sub.add_argument("--truth", type=Path, help="whose shape the texts and names must have")
-    sub.add_argument("--force", action="store_true", help="replace a file that is there already")
+    shared.flag(sub, "--force", "replace a file that is there already")
 
 
 def _datasets():

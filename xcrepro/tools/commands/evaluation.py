@@ -46,10 +46,10 @@ def add(command) -> None:
     shared.add_hierarchy(sub)
     shared.add_reading(sub)
     shared.add_part(sub)
-    sub.add_argument(
+    shared.flag(
+        sub,
         "--per-label",
-        action="store_true",
-        help="one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
+        "one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
     )
     sub.add_argument(
         "--against",
@@ -58,7 +58,7 @@ def add(command) -> None:
         help="what another model says of the same rows: how much is the same (overlap@k, rank-biased overlap) and which labels "
         "come and go, by train frequency too where it is known. Needs no truth: give the two files of predictions alone",
     )
-    sub.add_argument("--csv", action="store_true", help="full precision, as CSV")
+    shared.flag(sub, "--csv", "full precision, as CSV")
 
     sub = command(
         "explain", _explain, "which definition of a metric gives a printed number? Exit status 1 when none does"
@@ -79,7 +79,7 @@ def add(command) -> None:
     sub.add_argument("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
     sub.add_argument("--filter", type=Path, help="the test split's filter file")
     shared.add_reading(sub)
-    sub.add_argument("--csv", action="store_true", help="all that was tried, full precision, as CSV")
+    shared.flag(sub, "--csv", "all that was tried, full precision, as CSV")
 
     sub = command("audit", _audit, "check a table of your own results for numbers that cannot be true together")
     sub.add_argument(
@@ -100,7 +100,7 @@ def add(command) -> None:
     sub.add_argument("--metric", default="P", help="P (the default; nDCG@1 is P@1) or PSP")
     sub.add_argument("-k", type=int, default=1, help="default: 1")
     sub.add_argument("--alpha", type=float, default=0.05, help="of the two-sided test; default: 0.05")
-    sub.add_argument("--fractions", action="store_true", help="the numbers are fractions, not percent")
+    shared.flag(sub, "--fractions", "the numbers are fractions, not percent")
 
 
 def _metrics():

@@ -20,15 +20,15 @@ def add(command) -> None:
     sub = command("run", _run, "regenerate figures and tables, only what changed")
     sub.add_argument("items", nargs="*", help="ids or paper names; none: all but those that take long")
     _jobs(sub)
-    sub.add_argument("--long", action="store_true", help="also those that take long")
-    sub.add_argument("--force", action="store_true", help="also what is unchanged")
+    shared.flag(sub, "--long", "also those that take long")
+    shared.flag(sub, "--force", "also what is unchanged")
     sub.add_argument(
         "-p", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="a parameter for the named items"
     )
-    sub.add_argument(
+    shared.flag(
+        sub,
         "--record",
-        action="store_true",
-        help="on real data (-p dataset NAME, and -p folder DIR where they are not in the cache): commit the numbers to "
+        "on real data (-p dataset NAME, and -p folder DIR where they are not in the cache): commit the numbers to "
         "data/recorded; -p split mean: the mean of all splits",
     )
     sub.add_argument(
@@ -37,11 +37,7 @@ def add(command) -> None:
         metavar="DIR",
         help="with --record: all that the manifest has recorded of the items, from the datasets' folders in DIR",
     )
-    sub.add_argument(
-        "--dry",
-        action="store_true",
-        help="run nothing, say what would run and why, with --record also how long it takes",
-    )
+    shared.flag(sub, "--dry", "run nothing, say what would run and why, with --record also how long it takes")
     _costs(sub)
 
     sub = command(
@@ -52,9 +48,9 @@ def add(command) -> None:
     sub.add_argument(
         "target", nargs="+", help="a dataset (eurlex-4k), a paper (jain16), an item; several restrict each other"
     )
-    sub.add_argument("--dry", action="store_true", help="say what it will fetch and how long it will take, and stop")
-    sub.add_argument("--force", action="store_true", help="also what has run and did not change")
-    sub.add_argument("--record", action="store_true", help="keep the numbers in data/recorded")
+    shared.flag(sub, "--dry", "say what it will fetch and how long it will take, and stop")
+    shared.flag(sub, "--force", "also what has run and did not change")
+    shared.flag(sub, "--record", "keep the numbers in data/recorded")
     _costs(sub)
     _jobs(sub)
 
@@ -62,7 +58,7 @@ def add(command) -> None:
     sub.add_argument(
         "table", help="an item's id, with the table's part where it has several: jain16/table3_table4-table3"
     )
-    sub.add_argument("--latex", action="store_true", help="a tabular for the package booktabs")
+    shared.flag(sub, "--latex", "a tabular for the package booktabs")
     sub.add_argument("--decimals", type=int, default=3, help="of numbers that are not whole, default 3")
 
     sub = command("new", _new, "a new item: a notebook that runs, its test and its lines in the manifest")
@@ -73,13 +69,13 @@ def add(command) -> None:
         "accept", _accept, "what items make now is right: write tables, pictures and outputs into what is committed"
     )
     sub.add_argument("items", nargs="*", help="ids or paper names, or paths of lessons")
-    sub.add_argument("--all", action="store_true", help="all items, and the lessons")
-    sub.add_argument("--long", action="store_true", help="with --all, also items that take long")
+    shared.flag(sub, "--all", "all items, and the lessons")
+    shared.flag(sub, "--long", "with --all, also items that take long")
     _jobs(sub)
 
     sub = command("tidy", _tidy, "bring notebooks into the form in which they are committed")
     sub.add_argument("paths", nargs="*", type=Path, help="notebooks or folders; none: notebooks/")
-    sub.add_argument("--check", action="store_true", help="change nothing, fail if something would change")
+    shared.flag(sub, "--check", "change nothing, fail if something would change")
 
 
 def _costs(sub) -> None:

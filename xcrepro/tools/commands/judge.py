@@ -44,15 +44,11 @@ def add(command) -> None:
     shared_out.add_argument("--out", type=Path, required=True, help="a new folder for the sheets")
     again.add_argument("--verdicts", type=Path, required=True, help="the folder of the sheets")
     drawn.add_argument("--out", type=Path, required=True, help="the sheet, a new CSV file: write 1 or 0 under verdict")
-    drawn.add_argument(
-        "--add",
-        action="store_true",
-        help="keep the sheet --out as it is, and add the lines that it lacks at its end",
-    )
+    shared.flag(drawn, "--add", "keep the sheet --out as it is, and add the lines that it lacks at its end")
     sheet = "the sheet, to which lines of more judges may be added; or the folder of a class's sheets"
     found.add_argument("--verdicts", type=Path, required=True, help=sheet)
     found.add_argument("--metrics", nargs="+", default=["P"], help="default P; or coverage; or R, nDCG with --complete")
-    found.add_argument("--complete", action="store_true", help="judges named every relevant label of the drawn rows")
+    shared.flag(found, "--complete", "judges named every relevant label of the drawn rows")
     found.add_argument(
         "--proxy",
         type=Path,
@@ -65,7 +61,7 @@ def add(command) -> None:
         type=float,
         help="say how many more rows it takes until intervals reach that many points to either side",
     )
-    found.add_argument("--csv", action="store_true", help="full precision, as CSV")
+    shared.flag(found, "--csv", "full precision, as CSV")
 
 
 def _read(arguments) -> tuple:

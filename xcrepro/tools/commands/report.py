@@ -21,7 +21,7 @@ def add(command) -> None:
         help="files as for evaluate, or folders with a file a model; NAME.seed0.npz, NAME.seed1.npz, ... are runs of one model",
     )
     sub.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder; written whole or not at all")
-    sub.add_argument("--force", action="store_true", help="replace a report of other input that stands there")
+    shared.flag(sub, "--force", "replace a report of other input that stands there")
     sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5; details are at the largest")
     shared.add_propensities(sub)
     shared.add_reading(sub)
@@ -42,7 +42,7 @@ def add(command) -> None:
         "--about", type=Path, metavar="FILE.toml",
         help="what to show beside the numbers, such as training seconds or hardware: a table for each model, by its name",
     )  # fmt: skip
-    sub.add_argument("--no-price", action="store_true", help="leave out the price of coverage")
+    shared.flag(sub, "--no-price", "leave out the price of coverage")
     sub.add_argument("--n-resamples", type=int, help="of the bootstrap; default by the number of points and models")
     sub.add_argument("--seed", type=int, default=0, help="of all that is drawn, default 0")
     sub.add_argument("--confidence-level", type=float, default=0.95, help="of the intervals, default 0.95")
@@ -62,25 +62,14 @@ def _report(arguments) -> int:
     from xcrepro.tools.reports.given import without_folders
 
     reports.check_target(arguments.out)
-    made = reports.report(
-        arguments.truth,
-        arguments.predictions,
-        **shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others"),
-        **shared.taken(
-            arguments, "metrics", "per_point", "n_resamples", "seed", "confidence_level", "hierarchy", "levels"
-        ),
-        ks=tuple(arguments.k),
-        label_names=arguments.labels or (),
-        texts=arguments.texts or (),
-        exclude=arguments.filter,
-        price=not arguments.no_price,
-        about=arguments.about or {},
-        calibrator=arguments.calibrator or "isotonic",
-        command=without_folders(shlex.join(["xcrepro", *sys.argv[1:]]), [word for word in sys.argv[1:] if "/" in word]),
-        progress=True,
-        **shared.taken(arguments, "out", "force"),
-        **{name: value for name, value in shared.reading(arguments).items() if name != "label_names"},
-    )
+    how = shared.reading(arguments) | {"label_names": arguments.labels or (), "texts": arguments.texts or ()}
+    how |= shared.taken(arguments, "train_truth", "A", "B", "title", "split", "points", "others", "hierarchy", "levels")
+    how |= shared.taken(arguments, "metrics", "per_point", "n_resamples", "seed", "confidence_level", "out", "force")
+    how |= {"ks": tuple(arguments.k), "exclude": arguments.filter, "price": not arguments.no_price}
+    how |= {"about": arguments.about or {}, "calibrator": arguments.calibrator or "isotonic", "progress": True}
+    words = sys.argv[1:]
+    how["command"] = without_folders(shlex.join(["xcrepro", *words]), [word for word in words if "/" in word])
+    made = reports.report(arguments.truth, arguments.predictions, **how)
     for doubt in made.warnings:
         print(f"warning: {doubt}", file=sys.stderr)
     for sentence in made.sentences("first"):

@@ -27,6 +27,11 @@ class Listing(argparse.Action):
         parser.exit()
 
 
+def flag(sub, name: str, says: str) -> None:
+    """An option without a value."""
+    sub.add_argument(name, action="store_true", help=says)
+
+
 def taken(arguments, *names: str) -> dict:
     """Arguments by name, for a function whose parameters are called the same."""
     return {name: getattr(arguments, name) for name in names}
@@ -109,7 +114,7 @@ def add_reading(sub, predictions: bool = True) -> None:
         help="what whole numbers in text files are that no list of names goes with: ids, or names such as the codes of ICD. "
         "Default: ids if --n-labels or a matrix says how many labels there are and all are below, else names",
     )
-    sub.add_argument("--one-based", action="store_true", help="ids in the repository's text files are counted from 1")
+    flag(sub, "--one-based", "ids in the repository's text files are counted from 1")
     if predictions:
         sub.add_argument(
             "--from",
@@ -117,15 +122,13 @@ def add_reading(sub, predictions: bool = True) -> None:
             metavar="FORMAT",
             help="the predictions' format, if their content does not tell",
         )
-        sub.add_argument(
+        flag(
+            sub,
             "--judged-only",
-            action="store_true",
-            help="leave out rows that have nothing in the truth, as trec_eval does; default: they are refused where rows have "
+            "leave out rows that have nothing in the truth, as trec_eval does; default: they are refused where rows have "
             "names, and count 0 where they are numbers",
         )
-        sub.add_argument(
-            "--by-rank", action="store_true", help="take a file's column of ranks for the order, in place of its scores"
-        )
+        flag(sub, "--by-rank", "take a file's column of ranks for the order, in place of its scores")
 
 
 def add_hierarchy(sub) -> None:

@@ -126,13 +126,7 @@ def sheets(
             pool = np.unique(np.concatenate([top.ids[row, :k] for top in tops.values()]))
             pool = pool[pool >= 0] if (pool >= 0).any() else np.array([judged.DRAWN])
             asked += [(name, int(row), int(label)) for label in random.permutation(pool)]
-    table = pd.DataFrame(asked, columns=["judge", "record", "label"])
-    with paths.filling(folder) as part:
-        _write_sheets(part, table, texts, label_names)
-        (part / "README.md").write_text(_README, encoding="utf-8")
-    counts = {"records": ("record", "nunique"), "predictions": ("label", "size")}
-    found = table.groupby("judge", sort=False, as_index=False).agg(**counts)
-    return found.assign(sheet=found["judge"].map(lambda name: str(folder / f"{name}.csv")))
+    return _write_sheets(folder, asked, texts, label_names)
 
 
 def second(
@@ -164,12 +158,8 @@ def second(
             name = min(free, key=load.__getitem__)
             load[name] += 1
             lines.append((name, record, label))
-    table = pd.DataFrame(lines, columns=["judge", "record", "label"])
-    table = table.sort_values("judge", key=lambda names: names.map(judges.index), kind="stable")
-    with paths.filling(folder / AGAIN) as part:
-        _write_sheets(part, table, texts, label_names)
-    found = table.groupby("judge", sort=False).agg(predictions=("label", "size")).reset_index()
-    return found.assign(sheet=[str(folder / AGAIN / f"{name}.csv") for name in found["judge"]])
+    lines.sort(key=lambda line: judges.index(line[0]))
+    return _write_sheets(folder / AGAIN, lines, texts, label_names)
 
 
 def judge(
@@ -263,12 +253,18 @@ def _csv(table: pd.DataFrame) -> bytes:
     return without_formulas(table).to_csv(index=False, lineterminator="\n").encode("utf-8-sig")
 
 
-def _write_sheets(folder: Path, asked: pd.DataFrame, texts, label_names) -> None:
-    """A sheet for each judge, and what was asked."""
+def _write_sheets(folder: Path, lines: list[tuple[str, int, int]], texts, label_names) -> pd.DataFrame:
+    """A sheet for each judge, how to fill it in, and what was asked: judge, record, label; and a row for each sheet."""
+    asked = pd.DataFrame(lines, columns=["judge", "record", "label"])
     shown = _readable(asked[asked["label"] != judged.DRAWN].assign(verdict=""), texts, label_names)
-    for name, sheet in shown.groupby("judge", sort=False):
-        (folder / f"{name}.csv").write_bytes(_csv(sheet[COLUMNS]))
-    asked.to_csv(folder / _ASKED, index=False, lineterminator="\n")
+    with paths.filling(folder) as part:
+        for name, sheet in shown.groupby("judge", sort=False):
+            (part / f"{name}.csv").write_bytes(_csv(sheet[COLUMNS]))
+        asked.to_csv(part / _ASKED, index=False, lineterminator="\n")
+        (part / "README.md").write_text(_README, encoding="utf-8")
+    counts = {"records": ("record", "nunique"), "predictions": ("label", "size")}
+    found = asked.groupby("judge", sort=False, as_index=False).agg(**counts)
+    return found.assign(sheet=found["judge"].map(lambda name: str(folder / f"{name}.csv")))
 
 
 def _readable(table: pd.DataFrame, texts: Sequence[str], names: Sequence[str] | None) -> pd.DataFrame:
@@ -408,11 +404,9 @@ def _numbers(given: pd.DataFrame, truth, train, rows: np.ndarray, confidence_lev
     each["right"] = each["yes"] > 0.5
     others, recorded = each[~each["recorded"]], each[each["recorded"]]
     new = others.groupby("record")["right"].sum().reindex(rows, fill_value=0).to_numpy(float)
-    there = np.diff(truth.indptr)[rows].astype(float)
-    share = new.sum() / max((new + there).sum(), 1)
-    n, left = len(rows), 1 - len(rows) / truth.shape[0]
-    spread = new - share * (new + there)
-    error = np.sqrt(left * n / (n - 1) * (spread**2).sum()) / max((new + there).sum(), 1)
+    n, left, whole = len(rows), 1 - len(rows) / truth.shape[0], new + np.diff(truth.indptr)[rows].astype(float)
+    share = new.sum() / max(whole.sum(), 1)
+    error = np.sqrt(left * n / (n - 1) * ((new - share * whole) ** 2).sum()) / max(whole.sum(), 1)
     reach = t_reach(confidence_level, n - 1) * error
     numbers = {
         "records": n,

@@ -12,7 +12,7 @@ import copy
 import io
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -30,22 +30,18 @@ WRONG = Path(__file__).with_name("wrong_programs.txt")
 @cache
 def known(path: Path = WRONG) -> dict[str, dict[str, list[tuple[str, str, str]]]]:
     """Lesson -> exercise -> (what is wrong, the program's body, how the check's message begins)."""
-    found: dict[str, dict[str, list[tuple[str, str, str]]]] = {}
-    what = body = ""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        mark, _, text = line.partition(" ")
-        if mark == "#":
-            lesson = found.setdefault(text, {})
-        elif mark == "##":
-            programs = lesson.setdefault(text, [])
-        elif mark == "-":
-            what, body = text, ""
-        elif mark == ">":
-            programs.append((what, body, text))
-            body = ""
-        else:
-            body += f"{line}\n"
-    return found
+
+    def parts(text: str, mark: str) -> Iterator[tuple[str, str]]:
+        """What stands behind each line with a mark, by what the line says."""
+        found = re.split(rf"^{mark} (.*)\n", text, flags=re.MULTILINE)
+        return zip(found[1::2], found[2::2], strict=True)
+
+    def programs(text: str) -> list[tuple[str, str, str]]:
+        each = ((what, *re.split(r"^> ?", rest.rstrip("\n"), flags=re.MULTILINE)) for what, rest in parts(text, "-"))
+        return [(what, body, message) for what, body, message in each]
+
+    lessons = parts(path.read_text(encoding="utf-8"), "#")
+    return {name: {exercise: programs(of) for exercise, of in parts(text, "##")} for name, text in lessons}
 
 
 def with_body(source: str, body: str) -> str:

@@ -19,7 +19,7 @@ of the rows is also held against such deals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -245,6 +245,14 @@ class _Case:
         hit, most = int((other > 0).sum()), min(self.k * chance + 1.0 / self.n, 1.0)  # one row more than was seen
         return _p_better(other, self.hits) < LEVEL or distributions.beta(hit, self.n - hit + 1, most) < LEVEL
 
+    def better_so(
+        self, kind: str, what: str, other: np.ndarray, so: str, do: str, key: str, first=0, **about
+    ) -> Finding:
+        """What to say of another reading of the rows from ``first`` on, which has more hits; ``key`` calls its P@k."""
+        now, then = self.rate(self.hits[first:]), self.rate(other[first:])
+        text = f"{what}: P@{self.k} {_percent(now)} as they are, {_percent(then)} {so}. {do}"
+        return Finding(kind, text, {**about, "given": now, key: then})
+
 
 def _p_better(other: np.ndarray, given: np.ndarray) -> float:
     """The sign test's p-value that ``other`` has no more hits, row by row."""
@@ -260,32 +268,31 @@ def _percent(rate: float) -> str:
     return f"{100 * rate:.1f} %"
 
 
+def _as_text(n: int) -> np.ndarray:
+    """Whole numbers in the order of their texts: 0, 1, 10, 11, 2, ..."""
+    return np.argsort(np.arange(n).astype(str), kind="stable")
+
+
 # ---------------------------------------------------------------------- sizes
 
 
 def _exchanged(case: _Case) -> Finding | None:
     """Labels without scores, as many in each row as there happen to be, where predictions are to be."""
-    depth = (case.top.ids >= 0).sum(axis=1)
-    scores = case.top.scores[case.top.ids >= 0]
-    if (
-        depth.max(initial=0) < 2
-        or not case.rows_fit
-        or case.n < 10
-        or scores.size == 0
-        or (scores != scores[0]).any()
-        or np.unique(depth).size < 2
-    ):
+    depth, scores = (case.top.ids >= 0).sum(axis=1), case.top.scores[case.top.ids >= 0]
+    ragged = depth.max(initial=0) > 1 and np.unique(depth).size > 1
+    if not (ragged and case.rows_fit and case.n >= 10 and (scores == scores[0]).all()):
         return None
     sizes = np.minimum(case.truth.sizes, case.top.k)
     if (case.hits_of(case.top.ids) == depth).all() and (sizes == depth).all():
         text = f"{case.name} are the truth itself, label for label: hand over what a model predicted"
         return Finding("truth as predictions", text, {"rows": case.n})
     if np.unique(case.truth.sizes).size == 1 and case.truth.sizes[0] > 1:
+        n = int(case.truth.sizes[0])
         text = (
-            f"every row of the truth has {case.truth.sizes[0]:,} labels, as the best of a model have, and {case.name} have one "
-            "score for all and another number of labels in each row, as a truth has: were the two exchanged?"
+            f"every row of the truth has {n:,} labels, as the best of a model have, and {case.name} have one score for all and "
+            "another number of labels in each row, as a truth has: were the two exchanged?"
         )
-        return Finding("exchanged", text, {"labels": int(case.truth.sizes[0])})
+        return Finding("exchanged", text, {"labels": n})
     return None
 
 
@@ -304,19 +311,17 @@ def _shape(case: _Case) -> Iterable[Finding]:
         cause = f"they stop after {rows:,} points, or the truth is another split's"
         if case.train is not None and rows == case.train.n_rows:
             cause = "that is the size of the train split: predict the test points"
-        elif abs(rows - n) <= max(abs(step) for step in STEPS):
+        elif abs(rows - n) <= max(STEPS):
             cause = _where_rows_are_missing(case, evidence)
-        text = f"{case.name} have {rows:,} rows, the truth has {n:,}: {cause}"
-        yield Finding("shape", text, evidence)
+        yield Finding("shape", f"{case.name} have {rows:,} rows, the truth has {n:,}: {cause}", evidence)
     if columns != n_labels:
         cause = "they are over another set of labels"
         if columns == n_labels + 1:
             cause = "one more: are label ids counted from 1?"
         elif case.train is not None and columns == np.count_nonzero(case.train.label_counts()):
             cause = "as many as occur in the train split: labels were numbered anew there; map them back"
-        yield Finding(
-            "shape", f"{case.name} are over {columns:,} labels, the truth over {n_labels:,}: {cause}", evidence
-        )
+        text = f"{case.name} are over {columns:,} labels, the truth over {n_labels:,}: {cause}"
+        yield Finding("shape", text, evidence)
 
 
 def _where_rows_are_missing(case: _Case, evidence: dict) -> str:
@@ -325,14 +330,9 @@ def _where_rows_are_missing(case: _Case, evidence: dict) -> str:
     if rows > n and (cause := _of_a_sampler(case, evidence)):
         return cause
     step = n - rows  # of the truth's row, for the same prediction, behind the gap
-    long = max(rows, n)
-    ids = np.full((long, case.k), -1, np.int32)
+    ids = np.full((max(rows, n), case.k), -1, np.int32)
     ids[:rows] = case.ids
-    padded = _Case(
-        _padded(case.truth, long), TopK(ids, np.zeros(ids.shape, np.float32), case.top.n_labels), None, case.name
-    )
-    given, other = padded.hits, padded.hits_of(_stepped(ids, step))
-    first, better = _from_row(given, other)
+    first, better = _from_row(*(case.hits_of(part[:n]) for part in (ids, _stepped(ids, step))))
     if not better:
         few = "a few rows too many" if rows > n else "a few rows are missing"
         return f"{few}, nobody knows where"
@@ -353,31 +353,29 @@ def _interleaved(rows: int, parts: int) -> np.ndarray:
     return np.concatenate([np.arange(part, rows, parts) for part in range(parts)])
 
 
+def _gathered(parts: int) -> str:
+    return (
+        f"come in {parts} interleaved parts (0, {parts}, {2 * parts}, ...; 1, {parts + 1}, ...), as {parts} processes "
+        "gather them"
+    )
+
+
 def _of_a_sampler(case: _Case, evidence: dict) -> str:
     """Rows that a sampler repeated to fill its last round, behind the others or gathered process by process."""
-    rows, more = len(case.top), len(case.top) - case.n
+    rows, more, found = len(case.top), len(case.top) - case.n, {}
     whole = np.column_stack([case.top.ids[:, : case.k], case.top.scores[:, : case.k].view(np.int32)])
-    found = []
     for parts in (1, *(parts for parts in PARTS if rows % parts == 0)):
         back = np.argsort(_interleaved(rows, parts), kind="stable")
         if np.array_equal(whole[back[-more:]], whole[back[:more]]):
-            found.append((int(case.hits_of(case.ids[back[: case.n]]).sum()), -parts))
-    if found:
-        parts = -max(found)[1]
-        evidence |= {"more": more, "parts": parts}
-        again = f"the last {more} are the first {more} once more, as a sampler repeats rows to fill its last round: cut them"
-        if parts == 1:
-            return f"too many; {again}"
-        return (
-            f"too many; they come in {parts} interleaved parts (0, {parts}, {2 * parts}, ...; 1, {parts + 1}, ...), as "
-            f"{parts} processes gather them: put them in order, then {again}"
-        )
-    return ""
-
-
-def _padded(truth: Truth, rows: int) -> Truth:
-    more = np.full(rows - truth.n_rows, truth.indptr[-1], truth.indptr.dtype)
-    return Truth(np.concatenate([truth.indptr, more]), truth.indices, truth.n_labels)
+            found[parts] = int(case.hits_of(case.ids[back[: case.n]]).sum())
+    if not found:
+        return ""
+    parts = max(found, key=found.__getitem__)  # the fewest of equal ones
+    evidence |= {"more": more, "parts": parts}
+    again = (
+        f"the last {more} are the first {more} once more, as a sampler repeats rows to fill its last round: cut them"
+    )
+    return f"too many; they {_gathered(parts)}: put them in order, then {again}" if parts > 1 else f"too many; {again}"
 
 
 # ---------------------------------------------------------------------- rows
@@ -415,8 +413,7 @@ def _rows_without(case: _Case) -> Finding | None:
     starts, ends = ends[::2], ends[1::2]
     longest = int(np.argmax(ends - starts))
     first, last = int(starts[longest]), int(ends[longest]) - 1
-    as_text = np.argsort(np.arange(case.n).astype(str), kind="stable")
-    tails = [int(np.argmin(order[::-1])) for order in (empty, empty[as_text])]
+    tails = [int(np.argmin(order[::-1])) for order in (empty, empty[_as_text(case.n)])]
     found = [
         (tails[0], chance(tails[0]), f"the last {tails[0]:,} in a row", "The file was probably cut off"),
         (last - first + 1, case.n * chance(last - first + 1), f"rows {first:,} to {last:,} in a row", "A batch was "
@@ -436,73 +433,55 @@ def _rows_without(case: _Case) -> Finding | None:
 
 
 def _rows_moved(case: _Case) -> Finding | None:
-    n, best = case.n, None
-    for step in STEPS if n > max(STEPS) else ():
+    found = []
+    for step in STEPS if case.n > max(STEPS) else ():
         other = case.hits_of(_stepped(case.ids, step))
         first, better = _from_row(case.hits, other)
-        better = better and case.rate(other[first:]) > GAIN * case.dealt[0]
-        total = int(case.hits[:first].sum() + other[first:].sum())
-        if better and (best is None or total > best[0]):
-            best = total, step, first, other
-    if best is not None:
-        _, step, first, other = best
-        now, then = case.rate(case.hits[first:]), case.rate(other[first:])
+        if better and case.rate(other[first:]) > GAIN * case.dealt[0]:
+            found.append((int(case.hits[:first].sum() + other[first:].sum()), step, first, other))
+    if found:
+        _, step, first, other = max(found, key=lambda one: one[0])
         where = "all rows" if first <= 2 * abs(step) + 2 else f"all rows from about {first:,} on"
+        where += f" fit the truth {abs(step)} row{'s' * (abs(step) > 1)} {'further on' if step > 0 else 'before'}"
         cause = (
-            "a header that was taken for a row, or one that was lost"
+            "A header that was taken for a row, or one that was lost"
             if first <= 8
-            else "a row that one side has and the other has not: a blank line skipped, a point without features"
+            else "A row that one side has and the other has not: a blank line skipped, a point without features"
         )
-        text = (
-            f"{where} fit the truth {abs(step)} row{'s' * (abs(step) > 1)} {'further on' if step > 0 else 'before'}: "
-            f"P@{case.k} there "
-            f"{_percent(now)} as it stands, {_percent(then)} so. {cause.capitalize()}. Line the two up again"
-        )
-        return Finding("rows moved", text, {"step": step, "first_row": first, "given": now, "moved": then})
-    for parts in PARTS if n > 16 else ():
-        places = _interleaved(-(-n // parts) * parts, parts)[:n]
-        ids = np.full_like(case.ids, -1)
-        ids[places[places < n]] = case.ids[places < n]
-        other = case.hits_of(ids)
+        do = f"{cause}. Line the two up again"
+        return case.better_so("rows moved", where, other, "so", do, "moved", first, step=step, first_row=first)
+    for key, words, order in _orders(case.n):
+        other = case.hits_of(np.where(order[:, None] < 0, -1, case.ids[order]))
         if case.is_better(other):
-            now, then = case.rate(case.hits), case.rate(other)
-            text = (
-                f"{case.name} come in {parts} interleaved parts (0, {parts}, {2 * parts}, ...; 1, {parts + 1}, ...), as "
-                f"{parts} processes gather them: P@{case.k} {_percent(now)} as they are, {_percent(then)} put in order"
-            )
-            return Finding("rows moved", text, {"step": f"{parts} parts", "first_row": 0, "given": now, "moved": then})
-    as_text = np.argsort(np.arange(n).astype(str), kind="stable")  # 0, 1, 10, 11, 2, ...
-    back = np.empty(n, np.int64)
-    back[as_text] = np.arange(n)
-    for order, words, step in (
-        (np.arange(n)[::-1], "in reverse order", "reversed"),
-        (back, "sorted by their numbers as text (0, 1, 10, 100, ...), as file names are", "text order"),
-        (as_text, "where the truth is sorted by row numbers as text (0, 1, 10, 100, ...)", "truth in text order"),
-    ):
-        other = case.hits_of(case.ids[order])
-        if case.is_better(other):
-            now, then = case.rate(case.hits), case.rate(other)
-            text = (
-                f"{case.name} are {words}: P@{case.k} {_percent(now)} as they are, {_percent(then)} put in order. "
-                "Sort them by the row's number"
-            )
-            return Finding("rows moved", text, {"step": step, "first_row": 0, "given": now, "moved": then})
+            what, do = f"{case.name} {words}", "Sort them by the row's number"
+            return case.better_so("rows moved", what, other, "put in order", do, "moved", step=key, first_row=0)
     return None
+
+
+def _orders(n: int) -> Iterable[tuple[str, str, np.ndarray]]:
+    """(key, words, for each row the place where its prediction may be, -1: nowhere)."""
+    for parts in PARTS if n > 16 else ():
+        rows = _interleaved(-(-n // parts) * parts, parts)[:n]
+        order = np.full(n, -1)
+        order[rows[rows < n]] = np.flatnonzero(rows < n)
+        yield f"{parts} parts", _gathered(parts), order
+    as_text = _as_text(n)
+    yield "reversed", "are in reverse order", np.arange(n)[::-1]
+    words = "are sorted by their numbers as text (0, 1, 10, 100, ...), as file names are"
+    yield "text order", words, np.argsort(as_text)
+    yield "truth in text order", "are where the truth is sorted by row numbers as text (0, 1, 10, 100, ...)", as_text
 
 
 def _training_points(case: _Case) -> Finding | None:
     if case.train is None or case.train.n_rows < case.n or case.train.n_rows == 0:
         return None
-    head = Truth(case.train.indptr[: case.n + 1], case.train.indices, case.train.n_labels)
-    other = case.hits_of(case.ids, head)
+    other = case.hits_of(case.ids, Truth(case.train.indptr[: case.n + 1], case.train.indices, case.train.n_labels))
     if not _is_better(other, case.hits):
         return None
-    now, then = case.rate(case.hits), case.rate(other)
-    text = (
-        f"{case.name} fit the first {case.n:,} points of the train split, P@{case.k} {_percent(then)}, and not those "
-        f"of the truth, {_percent(now)}: they were made for the train points. Predict the test points"
+    what = (
+        f"{case.name} fit the first {case.n:,} points of the train split, for which they were made, and not the truth's"
     )
-    return Finding("training points", text, {"given": now, "train": then})
+    return case.better_so("training points", what, other, "there", "Predict the test points", "train")
 
 
 def _training_truth(case: _Case) -> Finding | None:
@@ -526,67 +505,53 @@ def _training_truth(case: _Case) -> Finding | None:
 # ---------------------------------------------------------------------- labels
 
 
-def _renumberings(case: _Case) -> Iterable[tuple[str, str, Callable[[np.ndarray], np.ndarray]]]:
-    """(key, words, ids as they are -> ids as they should be)."""
-    n_labels = max(case.truth.n_labels, case.top.n_labels)
-    yield "-1", "counted from 1, and the truth's from 0", lambda ids: ids - 1
-    yield "+1", "one too low", lambda ids: ids + 1
-    as_text = np.argsort(np.arange(n_labels).astype(str), kind="stable")
-    yield "text order", "numbered in the order of the ids as text (0, 1, 10, 100, ...)", lambda ids: as_text[ids]
-    place = np.empty(n_labels, np.int64)
-    place[as_text] = np.arange(n_labels)
-    yield "truth in text order", "the ids, where the truth's are in the order of ids as text", lambda ids: place[ids]
-    counted = [("test", case.truth)] if case.train is None else [("train", case.train), ("test", case.truth)]
-    for split, truth in counted:
+def _renumberings(case: _Case) -> Iterable[tuple[str, str, np.ndarray]]:
+    """(key, words, for each id the one that it should be, -1: none)."""
+    splits = {"test": case.truth} if case.train is None else {"train": case.train, "test": case.truth}
+    n_labels = max(case.top.n_labels, *(truth.n_labels for truth in splits.values()))
+    ids, as_text = np.arange(n_labels), _as_text(n_labels)
+    yield "-1", "counted from 1, and the truth's from 0", ids - 1
+    yield "+1", "one too low", ids + 1
+    yield "text order", "numbered in the order of the ids as text (0, 1, 10, 100, ...)", as_text
+    yield "truth in text order", "the ids, where the truth's are in the order of ids as text", np.argsort(as_text)
+    for split, truth in splits.items():
         counts = truth.label_counts()
-        seen = np.flatnonzero(counts)
+        seen, ranks = np.flatnonzero(counts), np.argsort(-counts, kind="stable")
+        ways = [("ranks", f"by falling frequency in {split}", ranks)]
         if seen.size < truth.n_labels:
-            full = np.concatenate([seen, np.full(n_labels - seen.size, -1)])
-            yield (
-                f"{split} labels",
-                f"numbered anew over the {seen.size:,} labels that occur in {split}",
-                lambda ids, m=full: m[ids],
-            )
-        ranks = np.argsort(-counts, kind="stable")
-        ranks = np.concatenate([ranks, np.full(n_labels - ranks.size, -1)])
-        yield f"{split} ranks", f"numbered by falling frequency in {split}", lambda ids, m=ranks: m[ids]
+            ways.insert(0, ("labels", f"anew over the {seen.size:,} labels that occur in {split}", seen))
+        for key, words, new in ways:
+            yield f"{split} {key}", f"numbered {words}", np.pad(new, (0, n_labels - new.size), constant_values=-1)
 
 
 def _labels_renumbered(case: _Case) -> Finding | None:
-    best = None
-    for key, words, change in _renumberings(case):
-        present = case.ids >= 0
-        ids = np.where(present, change(np.where(present, case.ids, 0)), -1)
+    found = []
+    for key, words, new in _renumberings(case):
+        ids = np.where(case.ids >= 0, new[case.ids], -1)
         other = case.hits_of(ids)
-        if _is_better(other, case.hits) and (best is None or other.sum() > best[0]):
-            best = int(other.sum()), key, words, other, ids
-    if best is None:
+        if _is_better(other, case.hits):
+            found.append((key, words, ids, other))
+    if not found:
         return None
-    _, key, words, other, ids = best
+    key, words, ids, other = max(found, key=lambda one: one[-1].sum())
     # Labels go together, so a numbering can do better than another by accident: it must know the rows, and much of them.
     dealt = case.hits_of(ids[np.random.default_rng(2).permutation(case.n)])
     much = other.sum() >= min(case.popular.sum(), 2 * GAIN * max(case.hits.sum(), dealt.sum()))
     if not (much and _is_better(other, dealt)):
         return None
-    now, then = case.rate(case.hits), case.rate(other)
-    text = (
-        f"label ids of {case.name} seem to be {words}: P@{case.k} {_percent(now)} as they are, {_percent(then)} "
-        f"with ids put right, {then / now if now else np.inf:.3g} times as much. Map them to the truth's ids"
-    )
-    return Finding("labels renumbered", text, {"rule": key, "given": now, "renumbered": then})
+    what, do = f"label ids of {case.name} seem to be {words}", "Map them to the truth's ids"
+    return case.better_so("labels renumbered", what, other, "with ids put right", do, "renumbered", rule=key)
 
 
 def _transposed_square(case: _Case) -> Finding | None:
     """As many points as labels: the shape does not tell."""
     if not case.n == case.truth.n_labels == case.top.n_labels:
         return None
-    turned = TopK.from_scores(case.top.to_csr().T.tocsr(), case.k)
-    other = case.hits_of(turned.ids)
+    other = case.hits_of(TopK.from_scores(case.top.to_csr().T.tocsr(), case.k).ids)
     if not _is_better(other, case.hits):
         return None
-    now, then = case.rate(case.hits), case.rate(other)
-    text = f"P@{case.k} is {_percent(now)} as it stands, {_percent(then)} with rows and columns exchanged. Hand over scores.T"
-    return Finding("transposed", text, {"given": now, "transposed": then})
+    what = f"rows and columns of {case.name} seem to be exchanged"
+    return case.better_so("transposed", what, other, "turned round", "Hand over scores.T", "transposed")
 
 
 def _no_information(case: _Case) -> Finding | None:

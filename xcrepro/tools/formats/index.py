@@ -339,31 +339,24 @@ class Index:
     def _row(self, path: str | os.PathLike, line: int | None, text: str | int) -> int | None:
         if self._rows is not None:
             text = str(text)
-            if text in self._rows:
-                return self._rows[text]
-            if self.learns:
+            if text in self._rows or self.learns:
                 return self._rows.setdefault(text, len(self._rows))
-            if self.judged_only:
-                self.unjudged.add(text)
-                return None
-            expected = f"one of the {len(self._rows):,} row ids"
-            do = "Do both files have the same rows?"
+            expected, do = f"one of the {len(self._rows):,} row ids", "Do both files have the same rows?"
             if self._learnt:
-                do += (
-                    " The truth's were taken: --judged-only (judged_only=) leaves out the others; --rows (row_ids=) names "
-                    "all, also those without labels"
-                )
+                do += " The truth's were taken: --judged-only (judged_only=) leaves out the others; --rows (row_ids=) names "
+                do += "all, also those without labels"
+        else:
+            row = self._number(text)
+            if row is None:
+                do = "Name the file that has the row ids, one a line, in the order of the rows (--rows, row_ids=)"
+                raise DataError(path, f"row {shown(text)}", "a row number, from 0", line=line, do=do)
+            if self.n_rows is None or row < self.n_rows:
+                return row
+            expected, do = f"rows 0 to {self.n_rows - 1}", ""
+        if not self.judged_only:
             raise DataError(path, f"row {shown(text)}", expected, line=line, do=do)
-        row = self._number(text)
-        if row is None:
-            do = "Name the file that has the row ids, one a line, in the order of the rows (--rows, row_ids=)"
-            raise DataError(path, f"row {shown(text)}", "a row number, from 0", line=line, do=do)
-        if self.n_rows is not None and row >= self.n_rows and self.judged_only:
-            self.unjudged.add(str(text))
-            return None
-        if self.n_rows is not None and row >= self.n_rows:
-            raise DataError(path, f"row {row}", f"rows 0 to {self.n_rows - 1}", line=line)
-        return row
+        self.unjudged.add(str(text))
+        return None
 
     @staticmethod
     def _number(text: str | int) -> int | None:

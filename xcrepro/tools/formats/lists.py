@@ -180,10 +180,9 @@ def _pairs(path: str | os.PathLike, index: Index) -> Iterator[tuple[int | None, 
         if not isinstance(labels, dict):
             raise DataError(path, f"{shown(labels)} for row {shown(name)}", "an object, {label: number}")
         for label, number in labels.items():
-            if isinstance(number, bool) or not is_finite(number):
-                raise DataError(
-                    path, f"{shown(number)} for label {shown(label)} of row {shown(name)}", "a finite number"
-                )
+            if not is_finite(number):
+                found = f"{shown(number)} for label {shown(label)} of row {shown(name)}"
+                raise DataError(path, found, "a finite number")
             yield row, label, float(number)
 
 

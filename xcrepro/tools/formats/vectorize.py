@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,13 +46,13 @@ class Vectorized(NamedTuple):
     left_out: int = 0
 
 
-class _Points(NamedTuple):
-    texts: list[str]
-    labels: list[list[str | int]]
-    ids: list[str]
-    places: list[tuple[str, int]]  # file and line
-    times: list[str | float]
-    groups: list[str]
+class _Point(NamedTuple):
+    text: str
+    labels: list[str | int]
+    id: str
+    place: tuple[str, int]  # file and line
+    time: str | float
+    group: str
 
 
 def vectorize(
@@ -98,47 +98,37 @@ def vectorize(
     folder = Path(out)
     name = _name(folder, name)
     _check_options(test_share, validation_share, test, seed, min_df, ngrams, max_features)
-    points = {"train": _read(source, text_keys, label_key, by, group)}
+    if test is not None and (by is not None or group is not None):
+        raise ArgumentError("by and group", "must be None where the test points have a file", [by, group])
+    whole = _read(source, text_keys, label_key, by, group)
+    shares = {"test": test_share if test is None else 0.0, "validation": validation_share}
+    points = _split(source, whole, shares, seed, by is not None, group is not None)
+    left_out = len(whole) - sum(map(len, points.values()))
     if test is not None:
-        if by is not None or group is not None:
-            raise ArgumentError("by and group", "must be None where the test points have a file", [by, group])
         points["test"] = _read(test, text_keys, label_key)
-    shares, n = (
-        {"test": test_share if test is None else 0.0, "validation": validation_share},
-        len(points["train"].texts),
-    )
-    points |= _split(source, points["train"], shares, seed)
-    left_out = n + len(points["test"].texts) * (test is not None) - sum(len(of.texts) for of in points.values())
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ArgumentError("out", "must be a new or an empty folder", folder)
     if truth is not None and os.path.exists(truth):
         raise ArgumentError("truth", "must not be there yet", os.fspath(truth), "take another name")
-    names = label_names if label_names is not None else _names(list(points.values()))
-    texts = {part: of.texts for part, of in points.items()}
+    names = label_names if label_names is not None else _names([point for of in points.values() for point in of])
+    texts = {part: [point.text for point in of] for part, of in points.items()}
     X, terms = _features(source, texts, min_df, ngrams, max_features, sublinear)
     Y = {part: _label_matrix(of, names) for part, of in points.items()}
-    without_labels = sum(int((np.diff(y.indptr) == 0).sum()) for y in Y.values())
+    empty = [sum(int((np.diff(of.indptr) == 0).sum()) for of in parts.values()) for parts in (Y, X)]
     settings = f"min_df {min_df}, ngrams {ngrams}, max_features {max_features}, sublinear {sublinear}, seed {seed}"
     with filling(folder) as home:
         if truth is not None:
             formats.write_truth(truth, Y["test"])
             Y["test"] = sparse.csr_matrix(Y["test"].shape, dtype=np.float32)
-            _write_lines(home / "test_texts.txt", [" ".join(text.split()) for text in texts["test"]])
-        for part in points:
+            _write_lines(home / "test_texts.txt", map(_one_blank, texts["test"]))
+        for part, of in points.items():
             write_xc(home / f"{part}.txt", X[part], Y[part])
-            _write_lines(home / f"{part}_ids.txt", points[part].ids)
+            _write_lines(home / f"{part}_ids.txt", (point.id for point in of))
         write_label_names(home / "label_names.txt", names)
         _write_lines(home / "vocabulary.txt", terms)
         _write_lines(home / "dataset.toml", _toml(name, os.path.basename(source), settings, X, Y))
-    return Vectorized(
-        name,
-        {part: len(of.texts) for part, of in points.items()},
-        len(terms),
-        len(names),
-        without_labels,
-        sum(int((np.diff(x.indptr) == 0).sum()) for x in X.values()),
-        left_out,
-    )
+    sizes = {part: len(of) for part, of in points.items()}
+    return Vectorized(name, sizes, len(terms), len(names), *empty, left_out)
 
 
 def _name(folder: Path, name: str | None) -> str:
@@ -168,18 +158,12 @@ def _check_options(test_share, validation_share, test, seed, min_df, ngrams, max
 
 
 def _read(
-    path: str | os.PathLike,
-    text_keys: Sequence[str] | None,
-    label_key: str | None,
-    by: str | None = None,
-    group: str | None = None,
-) -> _Points:
-    points, seen = _Points([], [], [], [], [], []), dict[str, int]()
+    path: str | os.PathLike, text_keys, label_key, by: str | None = None, group: str | None = None
+) -> list[_Point]:
+    points, seen = list[_Point](), dict[str, int]()
     for line, record in json_lines(path):
         keys = text_keys if text_keys is not None else [key for key in TEXT_KEYS if key in record]
-        texts = [
-            "" if key in record and record[key] is None else record.get(key) for key in keys
-        ]  # null: an empty text
+        texts = ["" if record.get(key, 0) is None else record.get(key) for key in keys]  # null: an empty text
         there = f"the keys {shown(', '.join(record))}"
         if not texts or not all(isinstance(part, str) for part in texts):
             do = "Name the keys of the texts (--text, text_keys=)"
@@ -190,22 +174,16 @@ def _read(
             do = "Name the key of the labels (--label-key, label_key=)"
             expected = f"a list of labels under {label_key or ' or '.join(LABEL_KEYS)}"
             raise DataError(path, there, expected, line=line, do=do)
-        points.texts.append(" ".join(texts))
-        points.labels.append([_label(path, line, label) for label in labels])
         own = next((record[key] for key in _ID_KEYS if isinstance(record.get(key), (str, int))), line)
-        name = check_text(path, line, _one_blank(str(own)))
+        labels, name = [_label(path, line, label) for label in labels], check_text(path, line, _one_blank(str(own)))
         if (first := seen.setdefault(name, line)) != line:
             do = "Give each point an id of its own, or leave the ids out"
-            raise DataError(
-                path, f"the id {shown(name)} a second time, after line {first}", "each once", line=line, do=do
-            )
-        points.ids.append(name)
-        points.places.append((os.fspath(path), line))
-        if by is not None:
-            points.times.append(_time(path, line, record.get(by), by, points.times[:1]))
-        if group is not None:
-            points.groups.append(_group(path, line, record.get(group), group))
-    if points.groups and all(of.startswith(_ALONE) for of in points.groups):
+            found = f"the id {shown(name)} a second time, after line {first}"
+            raise DataError(path, found, "each once", line=line, do=do)
+        time = 0.0 if by is None else _time(path, line, record.get(by), by, points[0].time if points else None)
+        of = "" if group is None else _group(path, line, record.get(group), group)
+        points.append(_Point(" ".join(texts), labels, name, (os.fspath(path), line), time, of))
+    if points and all(point.group.startswith(_ALONE) for point in points):
         raise DataError(path, f"no point with {group}", "the key of a group", do="Name another key (--group, group=)")
     return points
 
@@ -219,12 +197,12 @@ def _group(path: str | os.PathLike, line: int, value: object, group: str) -> str
     return f"of {value}"
 
 
-def _time(path: str | os.PathLike, line: int, value: object, by: str, before: list[str | float]) -> str | float:
+def _time(path: str | os.PathLike, line: int, value: object, by: str, first: str | float | None) -> str | float:
     """A number, or a date whose text sorts by time."""
     number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
     if not number and not (isinstance(value, str) and re.match(r"\d{4}(-\d\d(-\d\d)?)?(?!\d)", value)):
         raise DataError(path, f"{by} {shown(str(value))}", "a number, or a date such as 2026-11-26", line=line)
-    if before and isinstance(before[0], str) == number:
+    if first is not None and isinstance(first, str) == number:
         raise DataError(path, f"{by} {shown(str(value))}", "numbers or dates throughout", line=line)
     return float(value) if number else value
 
@@ -243,29 +221,28 @@ def _one_blank(text: str) -> str:
     return " ".join(text.split())
 
 
-def _split(source, points: _Points, shares: dict[str, float], seed: int) -> dict[str, _Points]:
+def _split(
+    source, points: list[_Point], shares: dict[str, float], seed, timed: bool, grouped: bool
+) -> dict[str, list[_Point]]:
     """Parts drawn at random, or by time; "train" is what is left."""
-    n = len(points.texts)
-    part = _by_time(points.times, shares) if points.times else _at_random(points.groups, n, shares, seed)
-    if points.times and points.groups:
-        _, which = np.unique(points.groups, return_inverse=True)
+    n = len(points)
+    which = np.unique([point.group for point in points], return_inverse=True)[1] if grouped else np.arange(n)
+    part = _by_time([point.time for point in points], shares) if timed else _at_random(which, shares, seed)
+    if timed and grouped:
         began = np.zeros(which.max() + 1, np.int64)  # parts are numbered from the latest
         np.maximum.at(began, which, part)
         part = np.where(part < began[which], -1, part)
-    if not (part == len(shares)).any() or any(
-        share and not (part == i).any() for i, share in enumerate(shares.values())
-    ):
+    kept = ["train", *(name for name, share in shares.items() if share)]
+    rows = {name: np.flatnonzero(part == i) for i, name in enumerate([*shares, "train"]) if name in kept}
+    if not all(of.size for of in rows.values()):
         do = "Give more points, or the test points in a file of their own (--test, test=)"
         raise DataError(source, f"{n} points", "enough for train points and each share", do=do)
-    rows = {name: np.flatnonzero(part == i) for i, name in enumerate([*shares, "train"])}
-    chosen = {name: of for name, of in rows.items() if name == "train" or shares[name]}
-    return {name: _Points(*([of[row] for row in at] if of else [] for of in points)) for name, at in chosen.items()}
+    return {name: [points[row] for row in rows[name]] for name in sorted(rows, key=kept.index)}
 
 
-def _at_random(groups: list[str], n: int, shares: dict[str, float], seed: int) -> np.ndarray:
-    """The number of each point's part, in the order of the shares, then train; a group is drawn whole."""
-    which = np.unique(groups, return_inverse=True)[1] if groups else np.arange(n)
-    order = np.random.default_rng(seed).permutation(which.max(initial=-1) + 1)
+def _at_random(which: np.ndarray, shares: dict[str, float], seed: int) -> np.ndarray:
+    """The number of each point's part, in the order of the shares, then train; ``which`` group each is of, drawn whole."""
+    n, order = which.size, np.random.default_rng(seed).permutation(which.max(initial=-1) + 1)
     sizes, part, at = np.bincount(which), np.full(len(order), len(shares)), 0
     for i, share in enumerate(shares.values()):
         wanted = max(1, round(share * n)) if share else 0
@@ -288,13 +265,12 @@ def _by_time(times: list[str | float], shares: dict[str, float]) -> np.ndarray:
     return part[which]
 
 
-def _names(parts: list[_Points]) -> LabelNames:
+def _names(points: list[_Point]) -> LabelNames:
     """Names in the order of the alphabet; ids are their own names."""
-    points = [point for part in parts for point in zip(part.labels, part.places, strict=True)]
-    places = [(label, place) for labels, place in points for label in labels]
+    places = [(label, point.place) for point in points for label in point.labels]
     labels = {label for label, _ in places}
     if not labels:
-        raise DataError(parts[0].places[0][0], "no labels at all", "some")
+        raise DataError(points[0].place[0], "no labels at all", "some")
     if kinds := {type(label) for label in labels} - {str}:
         if {type(label) for label in labels} != kinds:
             path, line = next(place for label, place in places if type(label) is not type(places[0][0]))
@@ -322,40 +298,31 @@ def _features(source, texts: dict[str, list[str]], min_df, ngrams, max_features,
     return found, vectorizer.get_feature_names_out().tolist()
 
 
-def _label_matrix(points: _Points, names: LabelNames) -> sparse.csr_matrix:
+def _label_matrix(points: list[_Point], names: LabelNames) -> sparse.csr_matrix:
     rows, columns = [], []
-    for row, (labels, (path, line)) in enumerate(zip(points.labels, points.places, strict=True)):
+    for row, point in enumerate(points):
         seen = set()
-        for label in labels:
+        for label in point.labels:
             column = label if isinstance(label, int) else names.id(label)
             if column is None or column >= len(names):
                 named = isinstance(label, str)
                 expected = f"one of the {len(names):,} label names" if named else f"ids below {len(names)}"
-                raise DataError(path, f"the label {shown(label)}", expected, line=line)
+                raise DataError(point.place[0], f"the label {shown(label)}", expected, line=point.place[1])
             seen.add(column)
         columns.extend(sorted(seen))
         rows.extend([row] * len(seen))
     ones = np.ones(len(rows), np.float32)
-    return sparse.csr_matrix((ones, (rows, columns)), shape=(len(points.labels), len(names)))
+    return sparse.csr_matrix((ones, (rows, columns)), shape=(len(points), len(names)))
 
 
 def _toml(name: str, source: str, settings: str, X: dict, Y: dict) -> list[str]:
-    text = json.dumps(f"xcrepro vectorize {source}: {settings}", ensure_ascii=True)
-    return [
-        f'name = "{name}"',
-        f"note = {text}",
-        'label_names = "label_names.txt"',
-        "",
-        "[files]",
-        *(f'{part} = "{part}.txt"' for part in sorted(X)),
-        "",
-        "[expected]",
-        f"n_train = {X['train'].shape[0]}",
-        f"n_test = {X['test'].shape[0]}",
-        f"n_features = {X['train'].shape[1]}",
-        f"n_labels = {Y['train'].shape[1]}",
-    ]
+    note = json.dumps(f"xcrepro vectorize {source}: {settings}", ensure_ascii=True)
+    sizes = {f"n_{part}": X[part].shape[0] for part in ("train", "test")}
+    sizes |= {"n_features": X["train"].shape[1], "n_labels": Y["train"].shape[1]}
+    files = [f'{part} = "{part}.txt"' for part in sorted(X)]
+    head = [f'name = "{name}"', f"note = {note}", 'label_names = "label_names.txt"', "", "[files]"]
+    return [*head, *files, "", "[expected]", *(f"{key} = {n}" for key, n in sizes.items())]
 
 
-def _write_lines(path: Path, lines: list[str]) -> None:
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

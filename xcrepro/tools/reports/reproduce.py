@@ -220,25 +220,19 @@ def estimate(costs: Sequence[dict], items: Iterable[str], points: int, labels: i
     A training that several notebooks share counts once. What was measured at the nearest size (points times labels) is taken,
     and grows with the size as :data:`GROWTH` says.
     """
-    left, size = list(items), points * labels
-    by: dict[int, dict[str, list[dict]]] = {}
+    left, size, seconds, gb = list(items), points * labels, 0.0, 0.0
+    by: dict[int, list[dict]] = {}
     for row in costs:
-        by.setdefault(row["points"] * row["labels"], {}).setdefault(row["item"], []).append(row)
-    seconds = gb = 0.0
+        by.setdefault(row["points"] * row["labels"], []).append(row)
     for at in sorted(by, key=lambda one: abs(math.log(one / size))):
-        spent, taken = _spent(by[at], [item for item in left if item in by[at]])
-        left = [item for item in left if item not in by[at]]
-        seconds, gb = seconds + spent * (size / at) ** GROWTH[0], max(gb, taken * (size / at) ** GROWTH[1])
+        own, once = [row for row in by[at] if row["item"] in left], dict[str, float]()
+        for row in own:  # the slowest of a training that several have measured, whatever their order
+            name = row["training"] or row["item"]
+            once[name] = max(row["seconds"], once.get(name, 0.0))
+        seconds += sum(once.values()) * (size / at) ** GROWTH[0]
+        gb = max([gb, *(row["gb"] * (size / at) ** GROWTH[1] for row in own)])
+        left = [item for item in left if item not in {row["item"] for row in own}]
     return seconds, gb, left
-
-
-def _spent(by: Mapping[str, list[dict]], items: Iterable[str]) -> tuple[float, float]:
-    """Seconds of these notebooks, each training once, and the most memory that one had."""
-    rows = [row for item in items for row in by[item]]
-    once: dict[str, float] = {}
-    for row in rows:  # the slowest of a training that several have measured, whatever their order
-        once[row["training"] or row["item"]] = max(row["seconds"], once.get(row["training"] or row["item"], 0.0))
-    return sum(once.values()), max((row["gb"] for row in rows), default=0.0)
 
 
 def clock(seconds: float) -> str:
