@@ -75,10 +75,8 @@ def versions() -> dict[str, str]:
 
 # ---------------------------------------------------------------- the stamp
 
-_ALWAYS, _ALSO = (
-    ("parameters", "sources", "versions"),
-    ("recorded", "data", "needs"),
-)  # in a fingerprint, besides the code
+# In a fingerprint, besides the code.
+_ALWAYS, _ALSO = ("parameters", "sources", "versions"), ("recorded", "data", "needs")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,20 +148,18 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
         return "no finished run here yet"
     # As JSON has it, so that a tuple in the new one is no difference.
     new, was = json.loads(json.dumps(new)), old.fingerprint
-    if was.get("code") != new["code"]:
-        return "the notebook's code changed"
-    if was.get("text") != new.get("text"):
-        return "a number of its text changed"
-    for key, words in (
-        ("parameters", "parameter"),
-        ("sources", "source"),
-        ("recorded", "input"),
-        ("data", "input"),  # of a recording, whose folder may lie anywhere
-        ("versions", "installed"),
-    ):
+    for key, words in (("code", "the notebook's code changed"), ("text", "a number of its text changed")):
+        if was.get(key) != new.get(key):
+            return words
+    of_files = {
+        "sources": "source",
+        "recorded": "input",
+        "data": "input",
+    }  # data: a recording's, whose folder may lie anywhere
+    for key, words in {"parameters": "parameter", **of_files, "versions": "installed"}.items():
         before, now = was.get(key, {}), new.get(key, {})
         if before != now:
-            return f"{words} {_difference(before, now, show=key in ('parameters', 'versions'))}"
+            return f"{words} {_difference(before, now, show=key not in of_files)}"
     if was.get("needs", {}) != new.get("needs", {}):
         changed = [name for name in new.get("needs", {}) if was.get("needs", {}).get(name) != new["needs"][name]]
         return f"{changed[0] if changed else 'what it needs'} changed, which it needs"
@@ -178,12 +174,11 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
 
 
 def _difference(old: dict, new: dict, show: bool) -> str:
-    changed = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
-    first = changed[0]
+    first, *others = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     if first not in new:
         text = f"{first} is gone"
     elif first not in old:
         text = f"{first} is new"
     else:
         text = f"{first} {old[first]} -> {new[first]}" if show else f"{first} changed"
-    return text + (f" (and {len(changed) - 1} more)" if len(changed) > 1 else "")
+    return text + (f" (and {len(others)} more)" if others else "")
