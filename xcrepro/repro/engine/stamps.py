@@ -142,6 +142,10 @@ def read_at(file: Path) -> Stamp | None:
     return found if all(isinstance(part, dict) for part in parts) else None
 
 
+_WORDS = {"parameters": "parameter", "sources": "source", "recorded": "input", "data": "input", "versions": "installed"}
+"""What a changed part of a fingerprint is called; data are a recording's, whose folder may lie anywhere."""
+
+
 def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
     """Why the item must run again, in words."""
     if old is None:
@@ -151,15 +155,10 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
     for key, words in (("code", "the notebook's code changed"), ("text", "a number of its text changed")):
         if was.get(key) != new.get(key):
             return words
-    of_files = {
-        "sources": "source",
-        "recorded": "input",
-        "data": "input",
-    }  # data: a recording's, whose folder may lie anywhere
-    for key, words in {"parameters": "parameter", **of_files, "versions": "installed"}.items():
+    for key, words in _WORDS.items():
         before, now = was.get(key, {}), new.get(key, {})
         if before != now:
-            return f"{words} {_difference(before, now, show=key not in of_files)}"
+            return f"{words} {_difference(before, now, show=key in ('parameters', 'versions'))}"
     if was.get("needs", {}) != new.get("needs", {}):
         changed = [name for name in new.get("needs", {}) if was.get("needs", {}).get(name) != new["needs"][name]]
         return f"{changed[0] if changed else 'what it needs'} changed, which it needs"
