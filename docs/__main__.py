@@ -57,18 +57,11 @@ def build(root: Path, out: Path, quiet: bool = False, run: bool = True, whole: b
     (static.parent / "terms-data.js").write_text(explore.terms_script(root), encoding="utf-8")
     shutil.rmtree(out / "html", ignore_errors=True)
     with patch_docutils(), docutils_namespace():
-        app = Sphinx(
-            srcdir=out / "source",
-            confdir=root / "docs",
-            outdir=out / "html",
-            doctreedir=out / "doctrees",
-            buildername="html",
-            confoverrides={"html_static_path": [str(root / "docs/_static"), str(static.parent)]},
-            status=None if quiet else sys.stdout,
-            warning=sys.stderr,
-            warningiserror=True,
-            parallel=threads.count(),
-        )
+        folders = {"srcdir": out / "source", "outdir": out / "html", "doctreedir": out / "doctrees"}
+        own = {"html_static_path": [str(root / "docs/_static"), str(static.parent)]}
+        told = {"status": None if quiet else sys.stdout, "warning": sys.stderr, "warningiserror": True}
+        how = {"confdir": root / "docs", "confoverrides": own, "parallel": threads.count()}
+        app = Sphinx(buildername="html", **folders, **how, **told)
         unwritten = {} if whole else _build_some(app, pages)
         if whole:
             app.build(force_all=True)
@@ -123,12 +116,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     root = project_root()
     try:
-        faults = build(
-            root,
-            arguments.out or root / "build" / "site",
-            run=not (arguments.as_committed or arguments.part),
-            whole=not arguments.part,
-        )
+        run = not (arguments.as_committed or arguments.part)
+        faults = build(root, arguments.out or root / "build" / "site", run=run, whole=not arguments.part)
     except XCError as error:
         print(f"docs: {error}", file=sys.stderr)
         return 2

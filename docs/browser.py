@@ -220,10 +220,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     with Browser(program) as browser:
         faults = check(arguments.folder, browser, arguments.pages or None)
-    print(
-        "\n".join(faults)
-        or "every page looked at in a browser: nothing requested elsewhere, nothing missing, nothing too wide"
-    )
+    sound = "every page looked at in a browser: nothing requested elsewhere, nothing missing, nothing too wide"
+    print("\n".join(faults) or sound)
     return int(bool(faults))
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from docs import markdown
 from xcrepro.repro.drawing import looks
 from xcrepro.repro.engine import notebooks
 from xcrepro.repro.engine.manifest import Entry
@@ -99,10 +100,8 @@ def page(root: Path) -> str:
     """The page with sliders; each chart carries the rows of its committed table."""
     parts = [
         "# Figures with sliders",
-        "",
         "You read a figure and ask what it would look like at another k or with other bins. These three are drawn in your "
         "browser from the committed tables. Nothing is fetched and nothing is trained.",
-        "",
     ]
     for kind, table, title, text in CHARTS:
         with (root / f"figures/{table}.csv").open(newline="", encoding="utf-8") as file:
@@ -113,20 +112,17 @@ def page(root: Path) -> str:
         spec = {"kind": kind, "rows": rows, "colours": {name: looks.of(name).colour for name in names}}
         content = json.dumps(spec, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
         id = table.partition("-")[0]
+        figure = (
+            f'<figure class="explore"><script type="application/json">{content}</script>\n'
+            "<noscript>This figure needs JavaScript.</noscript></figure>"
+        )
         parts += [
             f"## {title}",
-            "",
             text,
-            "",
-            "```{raw} html",
-            f'<figure class="explore"><script type="application/json">{content}</script>',
-            "<noscript>This figure needs JavaScript.</noscript></figure>",
-            "```",
-            "",
+            f"```{{raw}} html\n{figure}\n```",
             f"Data: {data.rstrip('.')}. [The notebook](notebooks/{id}.ipynb), [the table](figures/{table}.csv).",
-            "",
         ]
-    return "\n".join(parts)
+    return markdown.page(*parts)
 
 
 def _number(text: str) -> float | str | None:

@@ -10,12 +10,14 @@ import argparse
 import ast
 import csv
 import html
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from docs import explore, reproduced, verdicts
+from docs.markdown import page, table, toctree
 from docs.papers import DOCUMENTS
 from xcrepro.core.errors import DataError
 from xcrepro.repro.engine import notebooks
@@ -96,40 +98,31 @@ def contents(guides: Iterable[str], lessons: Iterable[str], data: Iterable[str])
     -------
     str
     """
-    parts = [
-        _toctree(
-            "Read",
-            ["documents", "reproduced", "gallery", "explore", "leaderboards", "docs/audit", "notebooks/glossary"],
-        ),
-        _toctree("Learn", [*lessons, "notebooks/primer", "docs/teach"]),
-        _toctree("Use", [f"docs/{name}" for name in guides if name not in ("audit", "teach")]),
-        _toctree(
-            "Reference",
-            [
-                "commands",
-                "api",
-                "benchmarks/README",
-                "benchmarks/results",
-                *data,
-                "ARCHITECTURE",
-                *(f"xcrepro/{wing}/README" for wing in ("core", "models", "repro", "tools")),
-                "CONTRIBUTING",
-                "CHANGELOG",
-            ],
-        ),
+    own = "documents", "reproduced", "gallery", "explore", "leaderboards", "docs/audit", "notebooks/glossary"
+    use = [f"docs/{name}" for name in guides if name not in ("audit", "teach")]
+    about = ["ARCHITECTURE", *(f"xcrepro/{wing}/README" for wing in ("core", "models", "repro", "tools"))]
+    reference = [
+        "commands",
+        "api",
+        "benchmarks/README",
+        "benchmarks/results",
+        *data,
+        *about,
+        "CONTRIBUTING",
+        "CHANGELOG",
     ]
-    return "\n\n" + "\n".join(parts)
+    return "\n\n" + page(
+        toctree(own, "Read"),
+        toctree([*lessons, "notebooks/primer", "docs/teach"], "Learn"),
+        toctree(use, "Use"),
+        toctree(reference, "Reference"),
+    )
 
 
 def lesson_list(titles: Mapping[str, str]) -> str:
     """What ends the page on teaching: name of a lesson -> its title, as links."""
     lines = [f"- [{title}](../notebooks/course/{name}.ipynb)" for name, title in titles.items()]
     return "\n".join(["", "## The lessons", "", "With the solutions of their exercises folded:", "", *lines, ""])
-
-
-def _toctree(caption: str, names: Iterable[str]) -> str:
-    head = [":hidden:"] + ([f":caption: {caption}"] if caption else [])
-    return "\n".join(["```{toctree}", *head, "", *names, "```", ""])
 
 
 # ---------------------------------------------------------------- documents and their items
@@ -185,37 +178,40 @@ def takes(entry: Entry) -> list[str]:
 
 def documents(root: Path, items: Mapping[str, Entry]) -> dict[str, str]:
     """The page of all documents, and one for each with its items and what they rest on."""
-    by_paper = defaultdict(list)
-    for entry in items.values():
-        by_paper[entry.id.partition("/")[0]].append(entry)
-    order = [name for name in DOCUMENTS if name in by_paper] + sorted(set(by_paper) - set(DOCUMENTS))
     used = {kind for entry in items.values() for kind in rests_on(entry)}
-    made, lines = {}, []
-    for paper in order:
+    made, rows = {}, []
+    for paper, entries in _by_paper(items).items():
         title, about = DOCUMENTS.get(paper, (paper, ""))
-        lines.append(f"| [{title}](documents/{paper}.md) | {about} | {len(by_paper[paper])} |")
-        made[f"documents/{paper}.md"] = _document(title, about, by_paper[paper])
-    made["documents.md"] = "\n".join(
-        [
-            "# Papers and their notebooks",
-            "",
-            "Each paper has a page of its claims with our verdicts, and a notebook for each figure or table. A notebook's numbers rest on:",
-            "",
-            *(f"- **{kind}**: {meaning}" for kind, meaning in _MEANS.items() if kind in used),
-            "- **recorded on** a dataset: the same notebook was also run on that real dataset, and its numbers are shown beside "
-            "the others. [How](data/recorded/README.md).",
-            "",
-            "| document | what it is | notebooks |",
-            "| :-- | :-- | --: |",
-            *lines,
-            "",
-            "[Each figure and table of the documents](reproduced.md), with how far it is reproduced. "
-            "[One notebook makes all of them again](notebooks/00_regenerate_all.ipynb).",
-            "",
-            _toctree("", [*(f"documents/{paper}" for paper in order), "notebooks/00_regenerate_all"]),
-        ]
+        rows.append((f"[{title}](documents/{paper}.md)", about, len(entries)))
+        made[f"documents/{paper}.md"] = _document(title, about, entries)
+    kinds = [f"- **{kind}**: {meaning}" for kind, meaning in _MEANS.items() if kind in used]
+    kinds.append(
+        "- **recorded on** a dataset: the same notebook was also run on that real dataset, and its numbers are shown beside "
+        "the others. [How](data/recorded/README.md)."
+    )
+    pages = [name.removesuffix(".md") for name in made]
+    made["documents.md"] = page(
+        "# Papers and their notebooks",
+        "Each paper has a page of its claims with our verdicts, and a notebook for each figure or table. A notebook's numbers rest on:",
+        "\n".join(kinds),
+        table("llr", ("document", "what it is", "notebooks"), rows),
+        "[Each figure and table of the documents](reproduced.md), with how far it is reproduced. "
+        "[One notebook makes all of them again](notebooks/00_regenerate_all.ipynb).",
+        toctree([*pages, "notebooks/00_regenerate_all"]),
     )
     return made
+
+
+def _by_paper(items: Mapping[str, Entry]) -> dict[str, list[Entry]]:
+    """The items of each folder, those of :data:`DOCUMENTS` first."""
+    found: dict[str, list[Entry]] = {paper: [] for paper in DOCUMENTS}
+    for entry in sorted(items.values(), key=_paper):
+        found.setdefault(_paper(entry), []).append(entry)
+    return {paper: entries for paper, entries in found.items() if entries}
+
+
+def _paper(entry: Entry) -> str:
+    return entry.id.partition("/")[0]
 
 
 _FIRST = {"claims": 0, "equations": 1}
@@ -224,34 +220,32 @@ _FIRST = {"claims": 0, "equations": 1}
 
 def _document(title: str, about: str, entries: list[Entry]) -> str:
     """A paper's page: its question and short answer, the bars of its verdicts, its figures, then all notebooks, folded."""
-    paper = entries[0].id.partition("/")[0]
+    paper, shown, rows = _paper(entries[0]), [], []
     entries = sorted(entries, key=lambda entry: _FIRST.get(entry.id.partition("/")[2], len(_FIRST)))
-    pictures = [
-        (entry, path)
-        for entry in entries
-        for path in entry.figures()
-        if path.suffix == ".png" and path.stem == entry.id.partition("/")[2]
-    ]
-    shown = [
-        f"[![{_cell(entry.title)}](../figures/{paper}/{path.name})](../notebooks/{entry.id}.ipynb)<br>[{_cell(entry.title)}](../notebooks/{entry.id}.ipynb)"
-        for entry, path in pictures
-    ]
-    shown += [""] * (-len(shown) % 3)
-    grid = ["| " + " | ".join(shown[at : at + 3]) + " |" for at in range(0, len(shown), 3)]
-    rows = []
     for entry in entries:
-        more = "; ".join(takes(entry)) or "nothing"
+        link = f"[{entry.title}](../notebooks/{entry.id}.ipynb)"
+        for path in entry.figures():
+            if path.suffix == ".png" and path.stem == entry.id.partition("/")[2]:
+                shown.append(
+                    f"[![{entry.title}](../figures/{paper}/{path.name})](../notebooks/{entry.id}.ipynb)<br>{link}"
+                )
         tables = " ".join(f"[{path.stem}](../figures/{paper}/{path.name})" for path in _tables(entry))
-        name = f"[{_cell(entry.title)}](../notebooks/{entry.id}.ipynb)<br>`{entry.id}`"
-        rows.append(f"| {name} | {'; '.join(rests_on(entry))} | {more} | {tables} |")
-    folded = ["```{admonition} All notebooks, what they rest on, their tables to download", ":class: dropdown", ""]
-    folded += ["| notebook | rests on | also takes | tables |", "| :-- | :-- | :-- | :-- |", *rows, "```"]
-    parts = [f"# {title}", about, _answer(entries[0]), verdicts.bars(paper)]
-    if grid:
-        parts.append("\n".join(["| | | |", "| :-- | :-- | :-- |", *grid]))
-    parts += ["\n".join(folded), f"To make them again: `xcrepro run {paper}`. Figures: [gallery](../gallery.md).", ""]
-    return "\n\n".join(
-        [part for part in parts[:-1] if part] + [_toctree("", [f"../notebooks/{entry.id}" for entry in entries])]
+        more = "; ".join(takes(entry)) or "nothing"
+        rows.append((f"{link}<br>`{entry.id}`", "; ".join(rests_on(entry)), more, tables))
+    shown += [""] * (-len(shown) % 3)
+    grid = [shown[at : at + 3] for at in range(0, len(shown), 3)]
+    all_of = table("llll", ("notebook", "rests on", "also takes", "tables"), rows)
+    return page(
+        f"# {title}",
+        about,
+        _answer(entries[0]),
+        verdicts.bars(paper),
+        table("lll", ("", "", ""), grid) if grid else "",
+        "```{admonition} All notebooks, what they rest on, their tables to download\n:class: dropdown\n\n"
+        + all_of
+        + "\n```",
+        f"To make them again: `xcrepro run {paper}`. Figures: [gallery](../gallery.md).",
+        toctree(f"../notebooks/{entry.id}" for entry in entries),
     )
 
 
@@ -261,7 +255,7 @@ def _answer(entry: Entry) -> str:
         return ""
     text = notebooks.text(notebooks.read(entry.notebook)["cells"][0]["source"])
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).partition("\n")[2].strip()
-    paper = entry.id.partition("/")[0]
+    paper = _paper(entry)
     text = re.sub(r"\]\((?!\.\./|#|[a-z]+:)", f"](../notebooks/{paper}/", text).replace("](../", "](../notebooks/")
     text = text.replace("/notebooks/notebooks/", "/notebooks/")
     return f"{text}\n\n[Each claim with its verdict](../notebooks/{entry.id}.ipynb)"
@@ -272,10 +266,6 @@ def _tables(entry: Entry) -> list[Path]:
     files = {*entry.figures()}
     own = [path for path in sorted(files) if path.suffix == ".csv" and path.with_suffix(".png") not in files]
     return [path.with_suffix(".md") if path.with_suffix(".md") in files else path for path in own]
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def table_page(id: str, path: Path) -> str:
@@ -302,43 +292,24 @@ def table_page(id: str, path: Path) -> str:
 
 def gallery(root: Path, items: Mapping[str, Entry]) -> str:
     """Every committed figure, each leading to its notebook, with the line that says what it is made of."""
-    lines = [
+    parts = [
         "# Gallery",
-        "",
         "Every committed figure. Each leads to the notebook that makes it, and the line below it says from which data. "
         "[Three of them have sliders](explore.md).",
-        "",
     ]
-    paper = ""
-    for id, entry in sorted(items.items(), key=lambda item: _place(item[0])):
-        pictures = [path for path in entry.figures() if path.suffix == ".png"]
-        if not pictures:
-            continue
-        if id.partition("/")[0] != paper:
-            if paper:
-                lines += ["::::", ""]
-            paper = id.partition("/")[0]
-            lines += [f"## {DOCUMENTS.get(paper, (paper, ''))[0]}", "", "::::{container} gallery", ""]
-        titles = captions(entry)
-        for picture in pictures:
-            lines += [
-                f":::{{figure}} figures/{paper}/{picture.name}",
-                f":target: notebooks/{id}.html",
-                f":alt: {titles.get(picture.name, entry.title)}",
-                ":loading: lazy",
-                "",
-                f"[{entry.title}](notebooks/{id}.ipynb)",
-                "",
-                explore.line(root, entry, picture.stem, rests_on(entry)),
-                ":::",
-                "",
-            ]
-    return "\n".join([*lines, "::::", ""])
-
-
-def _place(id: str) -> tuple:
-    paper = id.partition("/")[0]
-    return (list(DOCUMENTS).index(paper) if paper in DOCUMENTS else len(DOCUMENTS), paper)
+    for paper, entries in _by_paper(items).items():
+        drawn = [(entry, path) for entry in entries for path in entry.figures() if path.suffix == ".png"]
+        figures = [
+            f":::{{figure}} figures/{paper}/{picture.name}\n:target: notebooks/{entry.id}.html\n"
+            f":alt: {captions(entry).get(picture.name, entry.title)}\n:loading: lazy\n\n"
+            f"[{entry.title}](notebooks/{entry.id}.ipynb)\n\n"
+            f"{explore.line(root, entry, picture.stem, rests_on(entry))}\n:::"
+            for entry, picture in drawn
+        ]
+        if figures:
+            title, _ = DOCUMENTS.get(paper, (paper, ""))
+            parts += [f"## {title}", "::::{container} gallery", *figures, "::::"]
+    return page(*parts)
 
 
 def captions(entry: Entry) -> dict[str, str]:
@@ -388,28 +359,20 @@ def leaderboards(root: Path) -> dict[str, str]:
         of_board = [leads.get((dataset, row["method"], float(row["P@1"]))) for row in board]
         lead = of_board[0]["verdict"] if of_board[0] else ""
         n = sum(len(row["doubted"].split(", ")) for row in board if row["doubted"])
-        lines.append(
-            f"| [{dataset}](leaderboards/{dataset}.md) | {len(board)} | {first['method']} | {float(first['P@1']):.2f} | "
-            f"{second.get('method', '')} | {gap} | {lead} | {n or ''} |"
-        )
+        best = first["method"], f"{float(first['P@1']):.2f}"
+        link = f"[{dataset}](leaderboards/{dataset}.md)"
+        lines.append((link, len(board), *best, second.get("method", ""), gap, lead, n or ""))
         made[f"leaderboards/{dataset}.md"] = _board(dataset, board, doubts[dataset], of_board)
-    made["leaderboards.md"] = "\n".join(
-        [
-            "# Leaderboards",
-            "",
-            "The 21 benchmark tables of the Extreme Classification Repository's page, as printed there; none of the numbers is recomputed. "
-            "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/beyond/audit.ipynb) finds "
-            "impossible or misplaced carries a †, with the reason below the table.",
-            "",
-            f"The page prints no errors. {_LEAD} What the tables say together: "
-            "[`xcrepo/tables_benchmarks`](notebooks/xcrepo/tables_benchmarks.ipynb).",
-            "",
-            "| dataset | rows | highest P@1 | P@1 | next | behind | lead | † |",
-            "| :-- | --: | :-- | --: | :-- | --: | :-- | --: |",
-            *lines,
-            "",
-            _toctree("", [f"leaderboards/{dataset}" for dataset in boards]),
-        ]
+    head = "dataset", "rows", "highest P@1", "P@1", "next", "behind", "lead", "†"
+    made["leaderboards.md"] = page(
+        "# Leaderboards",
+        "The 21 benchmark tables of the Extreme Classification Repository's page, as printed there; none of the numbers is recomputed. "
+        "Every table can be sorted by any column: a click on its head. A number that [the audit](notebooks/beyond/audit.ipynb) finds "
+        "impossible or misplaced carries a †, with the reason below the table.",
+        f"The page prints no errors. {_LEAD} What the tables say together: "
+        "[`xcrepo/tables_benchmarks`](notebooks/xcrepo/tables_benchmarks.ipynb).",
+        table("lrlrlrlr", head, lines),
+        toctree(f"leaderboards/{dataset}" for dataset in boards),
     )
     return made
 
@@ -432,45 +395,29 @@ def _board(dataset: str, board: list[dict], doubts: list[dict], leads: list[dict
         body.append(
             f"<tr><td>{html.escape(row['method'])}</td><td>{html.escape(row['mark'])}</td><td{lead}</td>{cells}</tr>"
         )
-    lines = [
+    one, found = leads[0], []
+    if doubts:
+        columns = ("row", "column", "printed", "expected", "judgement", "why")
+        found = [
+            "## What the audit found here",
+            table("llrlll", columns, ([doubt[name] for name in columns] for doubt in doubts)),
+            "A † stands where the judgement is *typo*: the printed number cannot be right as it stands.",
+        ]
+    return page(
         f"# {dataset}",
-        "",
         f"{len(board)} rows as printed on the repository's page: percent, gigabytes, hours. *Mark*: `*` 24 CPU cores, `†` the same with a "
         "P40 GPU, `‡` with a V100 GPU, `♦` taken from the method's own publication, which may have used another version of the "
         "dataset. A † behind a number: doubted, see below.",
-        "",
-    ]
-    if leads[0]:
-        one = leads[0]
-        lines += [
-            f"{one['method']} leads {one['next']} by {float(one['gap']):.2f} points in P@1: **{one['verdict']}**.",
-            "",
-        ]
-    lines += [
+        one and f"{one['method']} leads {one['next']} by {float(one['gap']):.2f} points in P@1: **{one['verdict']}**.",
         _LEAD.replace("](", "](../"),
-        "",
-        f'<div class="scroll xcrepro-report"><table class="sortable"><thead><tr>{head}</tr></thead>',
-        "<tbody>",
-        *body,
-        "</tbody></table></div>",
-        "",
-    ]
-    if doubts:
-        lines += [
-            "## What the audit found here",
-            "",
-            "| row | column | printed | expected | judgement | why |",
-            "| :-- | :-- | --: | :-- | :-- | :-- |",
-            *(
-                "| "
-                + " | ".join(_cell(one[name]) for name in ("row", "column", "printed", "expected", "judgement", "why"))
-                + " |"
-                for one in doubts
-            ),
-            "",
-            "A † stands where the judgement is *typo*: the printed number cannot be right as it stands.",
-        ]
-    return "\n".join(lines) + "\n"
+        "\n".join(
+            [
+                f'<div class="scroll xcrepro-report"><table class="sortable"><thead><tr>{head}</tr></thead>',
+                *("<tbody>", *body, "</tbody></table></div>"),
+            ]
+        ),
+        *found,
+    )
 
 
 def _number(text: str) -> str:
@@ -498,10 +445,10 @@ def command_line() -> str:
 
     for group in commands.GROUPS:
         group.add(command)
-    lines = ["# Command line", "", "`xcrepro --help` lists the commands; this is what each prints with `--help`.", ""]
+    parts = ["# Command line", "`xcrepro --help` lists the commands; this is what each prints with `--help`."]
     for name, parser in parsers.items():
-        lines += [f"## xcrepro {name}", "", "```text", parser.format_help().rstrip(), "```", ""]
-    return "\n".join(lines)
+        parts += [f"## xcrepro {name}", f"```text\n{parser.format_help().rstrip()}\n```"]
+    return page(*parts)
 
 
 def api(root: Path) -> dict[str, str]:
@@ -513,37 +460,20 @@ def api(root: Path) -> dict[str, str]:
             continue
         name = ".".join(["xcrepro", *parts]).removesuffix(".py").removesuffix(".__init__")
         rooms[name.split(".")[1] if name.count(".") else ""].append((name, path))
-    made, lines = {}, []
-    for modules in rooms.values():
-        for name, path in modules:
-            title = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
-            lines.append(f"| [`{name}`](api/{name}.md) | {_cell(_plain(title))} |")
-            made[f"api/{name}.md"] = "\n".join(
-                [
-                    f"# {name}",
-                    "",
-                    "```{eval-rst}",
-                    f".. automodule:: {name}",
-                    "   :members:",
-                    "   :ignore-module-all:",
-                    "```",
-                    "",
-                ]
-            )
-    made["api.md"] = "\n".join(
-        [
-            "# API",
-            "",
-            "`import xcrepro as xc` has the names that most users need: `xc.load`, `xc.twin`, `xc.read_xc`, `xc.TopK`, `xc.evaluate`, `xc.compare`, "
-            "`xc.State`, `xc.metrics`, `xc.propensity`, `xc.calibrate`, `xc.decide`, `xc.models`, `xc.published`, `xc.claims`. Each function says what it "
-            "takes and gives, with shapes, ranges, ties and edge cases, what it raises, and where in which document it is defined.",
-            "",
-            "| module | what it is |",
-            "| :-- | :-- |",
-            *lines,
-            "",
-            _toctree("", [f"api/{name}" for modules in rooms.values() for name, _ in modules]),
-        ]
+    made, rows = {}, []
+    for name, path in itertools.chain(*rooms.values()):
+        title = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
+        rows.append((f"[`{name}`](api/{name}.md)", _plain(title)))
+        directive = f".. automodule:: {name}\n   :members:\n   :ignore-module-all:"
+        made[f"api/{name}.md"] = page(f"# {name}", f"```{{eval-rst}}\n{directive}\n```")
+    pages = [name.removesuffix(".md") for name in made]
+    made["api.md"] = page(
+        "# API",
+        "`import xcrepro as xc` has the names that most users need: `xc.load`, `xc.twin`, `xc.read_xc`, `xc.TopK`, `xc.evaluate`, `xc.compare`, "
+        "`xc.State`, `xc.metrics`, `xc.propensity`, `xc.calibrate`, `xc.decide`, `xc.models`, `xc.published`, `xc.claims`. Each function says what it "
+        "takes and gives, with shapes, ranges, ties and edge cases, what it raises, and where in which document it is defined.",
+        table("ll", ("module", "what it is"), rows),
+        toctree(pages),
     )
     return made
 

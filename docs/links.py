@@ -8,37 +8,20 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 # Tag -> the attribute that makes a browser fetch something.
 _FETCHED = {
-    "img": ("src", "srcset"),
-    "script": ("src",),
-    "iframe": ("src",),
-    "source": ("src", "srcset"),
-    "video": ("src", "poster"),
-    "audio": ("src",),
-    "embed": ("src",),
-    "object": ("data",),
-    "link": ("href",),
-    "input": ("src",),
+    **dict.fromkeys(("script", "iframe", "audio", "embed", "input"), ("src",)),
+    **dict.fromkeys(("img", "source"), ("src", "srcset")),
+    **{"video": ("src", "poster"), "object": ("data",), "link": ("href",)},
 }
 _KEPT_LINKS = {
-    "search",
-    "next",
-    "prev",
-    "index",
-    "genindex",
-    "author",
-    "copyright",
-    "canonical",
-    "up",
-    "top",
-    "contents",
-}
+    "search", "next", "prev", "index", "genindex", "author", "copyright", "canonical", "up", "top", "contents",
+}  # fmt: skip
 """Values of ``rel`` that fetch nothing."""
 _RAW_TABLE = re.compile(r"\|\s*:?[-–—]+:?\s*\|")
 """The line under a table's head, once typography made dashes of its hyphens."""
@@ -68,11 +51,9 @@ class Page(HTMLParser):
         if tag == "link" and set(named.get("rel", "").split()) & _KEPT_LINKS:
             self.links.append(named["href"])
         else:
-            for name in _FETCHED.get(tag, ()):
-                if named.get(name):
-                    self.needs += (
-                        [part.split()[0] for part in named[name].split(",")] if name == "srcset" else [named[name]]
-                    )
+            for name in {*_FETCHED.get(tag, ())} & {*named}:
+                parts = named[name].split(",") if name == "srcset" else [named[name]]
+                self.needs += [part.split()[0] if name == "srcset" else part for part in parts if part]
         self.needs += _urls(named.get("style", ""))
 
     handle_startendtag = handle_starttag
@@ -115,38 +96,33 @@ def check(folder: Path, unwritten: Mapping[str, Collection[str]] | None = None) 
     places |= {path: page.anchors for path, page in pages.items()}
     for path, page in pages.items():
         name = path.relative_to(folder.resolve()).as_posix()
-        for url in page.needs:
-            faults |= {f"{name}: {text}" for text in _fault(path, url, places, fetched=True)}
-        for url in page.links:
-            faults |= {f"{name}: {text}" for text in _fault(path, url, places, fetched=False)}
+        for urls, fetched in ((page.needs, True), (page.links, False)):
+            faults |= {f"{name}: {fault}" for url in urls if (fault := _fault(path, url, places, fetched))}
         if raw := _RAW_TABLE.search("".join(page.text)):
             faults.add(f"{name}: a table is shown as its Markdown, {raw[0]}")
     for path in folder.rglob("*.css"):
         name = path.relative_to(folder).as_posix()
-        for url in _urls(re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)):
-            faults |= {f"{name}: {text}" for text in _fault(path.resolve(), url, places, fetched=True)}
+        urls = _urls(re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL))
+        faults |= {f"{name}: {fault}" for url in urls if (fault := _fault(path.resolve(), url, places, True))}
     return sorted(faults)
 
 
-def _fault(page: Path, url: str, places: dict[Path, set[str]], fetched: bool) -> Iterator[str]:
-    parts = urlsplit(url)
+def _fault(page: Path, url: str, places: dict[Path, set[str]], fetched: bool) -> str:
+    """What is wrong with a link, or with what is ``fetched``; empty where nothing is."""
+    parts, place = urlsplit(url), unquote(urlsplit(url).fragment)
     if parts.scheme == "data" or (not fetched and parts.scheme):
-        return
+        return ""
     if parts.scheme or parts.netloc:
-        yield f"fetches {url} from elsewhere"
-        return
+        return f"fetches {url} from elsewhere"
     if parts.path.startswith("/"):
-        yield f"{url} leads from the host's root, not from the page"
-        return
+        return f"{url} leads from the host's root, not from the page"
     target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
     if target.is_dir():
         target /= "index.html"
     if target not in places and not target.is_file():
-        yield f"{url} is not there"
-    elif (
-        parts.fragment and not fetched and unquote(parts.fragment) not in places.get(target, {unquote(parts.fragment)})
-    ):
-        yield f"{url}: the page has no such place"
+        return f"{url} is not there"
+    lost = place and not fetched and place not in places.get(target, {place})
+    return f"{url}: the page has no such place" if lost else ""
 
 
 def main(arguments: list[str]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from docs import markdown
 from xcrepro.core.data import registry
 from xcrepro.repro.engine.manifest import Entry
 from xcrepro.repro.published import compare_with_print
@@ -92,28 +93,28 @@ def page(
     str
     """
     total = counts(rows)
-    lines = [
+    n = sum(total.values())
+    parts = [
         "# What is reproduced, and from what",
-        "",
-        f"The five documents have {sum(total.values())} figures, tables and sub-tables. How far each is computed here, by "
+        f"The five documents have {n} figures, tables and sub-tables. How far each is computed here, by "
         "which items, and what their committed numbers rest on. [What each word means](documents.md).",
-        "",
-        "| | of " + str(sum(total.values())) + " | meaning |",
-        "| :-- | --: | :-- |",
-        *(f"| {extent} | {total[extent]} | {meaning} |" for extent, meaning in EXTENTS.items()),
-        "",
+        markdown.table(
+            "lrl",
+            ("", f"of {n}", "meaning"),
+            ((extent, total[extent], meaning) for extent, meaning in EXTENTS.items()),
+        ),
     ]
     order = [name for name in titles if any(row.document == name for row in rows)]
     order += sorted({row.document for row in rows} - set(order))
+    head = "", "shows", "reproduced", "by", "rests on", "what is missing or different"
     for document in order:
         part = [row for row in rows if row.document == document]
         one = counts(part)
         said = ", ".join(f"{one[extent]} {extent}" for extent in EXTENTS if one[extent])
-        lines += [f"## {titles.get(document, document)}", "", f"{sum(one.values())}: {said}.", ""]
-        lines += ["| | shows | reproduced | by | rests on | what is missing or different |", "|" + " :-- |" * 6]
-        lines += [_line(row, items, rests_on) for row in part]
-        lines.append("")
-    return "\n".join([*lines, *waiting(rows)])
+        cells = (_cells(row, items, rests_on) for row in part)
+        parts += [f"## {titles.get(document, document)}", f"{sum(one.values())}: {said}."]
+        parts.append(markdown.table("llllll", head, cells))
+    return markdown.page(*parts, *waiting(rows))
 
 
 def waiting(rows: Sequence[Row]) -> list[str]:
@@ -127,26 +128,22 @@ def waiting(rows: Sequence[Row]) -> list[str]:
             other = compare_with_print.other_version(entry, row.document)
             if not (other or entry.proprietary or "committed" in entry.archive) and reproduce.can(id, name):
                 by.setdefault(entry.printed_name, []).append(f"{row.document}, {row.name[0].lower()}{row.name[1:]}")
-    lines = ["## Which tables still wait for somebody with a download", ""]
-    lines += [
+    lines = (
+        (title, "; ".join(some), f"`xcrepro reproduce {registry.get(title).name} --record`")
+        for title, some in by.items()
+    )
+    return [
+        "## Which tables still wait for somebody with a download",
         "We cannot download these datasets here, and you perhaps can. One command computes what the kit can of their printed "
         "rows, and `--record` keeps the results, without any of the data ([real results](CONTRIBUTING.md#real-results)). "
         "Then the rows move from *printed* to *in part*.",
-        "",
-        "| dataset | tables | command |",
-        "| :-- | :-- | :-- |",
+        markdown.table("lll", ("dataset", "tables", "command"), lines),
     ]
-    lines += [
-        f"| {title} | {'; '.join(some)} | `xcrepro reproduce {registry.get(title).name} --record` |"
-        for title, some in by.items()
-    ]
-    return [*lines, ""]
 
 
-def _line(row: Row, items: Mapping[str, Entry], rests_on: Callable[[Entry], list[str]]) -> str:
+def _cells(row: Row, items: Mapping[str, Entry], rests_on: Callable[[Entry], list[str]]) -> tuple[str, ...]:
     links = "<br>".join(f"[`{id}`](notebooks/{id}.ipynb)" for id in row.items)
     kinds = dict.fromkeys(kind for id in row.items for kind in rests_on(items[id]))
     basis = "your saved predictions" if row.extent == "saved predictions" else "; ".join(kinds)
     extent = f"**{row.extent}**" if row.extent in ("in full", "missing") else row.extent
-    cells = (row.name, row.shows, extent, links, basis, row.why)
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return row.name, row.shows, extent, links, basis, row.why

@@ -10,7 +10,7 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -20,14 +20,8 @@ from xcrepro.repro.engine import manifest, notebooks, prose_numbers
 from xcrepro.repro.engine.manifest import Entry
 
 PAGES = (
-    "ARCHITECTURE.md",
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "benchmarks/*.md",
-    "data/**/*.md",
-    "docs/*.md",
-    "notebooks/**/*.md",
-    "xcrepro/*/README.md",
+    *("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "benchmarks/*.md", "data/**/*.md", "docs/*.md"),
+    *("notebooks/**/*.md", "xcrepro/*/README.md"),
 )
 """Markdown files that become pages, beside the notebooks and the tables under ``figures``."""
 
@@ -81,29 +75,25 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
     """
     shutil.rmtree(target, ignore_errors=True)
     items = manifest.load(root)
-    for path in sorted({path for pattern in PAGES for path in root.glob(pattern)}):
+    for path in _seen(root, *PAGES):
         name = path.relative_to(root)
-        if not {part for part in name.parts if part.startswith((".", "_"))}:
-            text = path.read_text(encoding="utf-8")
-            if name.name != "CHANGELOG.md":  # which says what items were called
-                check_items(name.as_posix(), text, items)
-            if name.name == "glossary.md":
-                text = _TERM.sub(lambda term: entries_of_index(term[2].strip(".")) + term[0], text)
-            text = entries_of_index(SOUGHT.get(name.as_posix(), "")) + text
-            _write(target / name, _PLACE.sub(r"(\1)=\n", text))
-    for path in sorted((root / "notebooks").rglob("*.ipynb")):
-        name = path.relative_to(root)
-        if not {part for part in name.parts if part.startswith(".")}:
-            notebook = notebooks.read(path)
-            for cell in notebook["cells"]:
-                if cell["cell_type"] == "markdown":
-                    check_items(name.as_posix(), notebooks.text(cell["source"]), items)
-            if path.parent.name == "course" and path.stem in lessons:
-                notebook = with_slides(path.stem, notebook)
-            notebook = explore.with_lines(
-                prepared(notebook, path.stem == "claims"), functools.partial(_line, root, items, name.as_posix())
-            )
-            _write(target / name, json.dumps(notebook, ensure_ascii=False))
+        text = path.read_text(encoding="utf-8")
+        if name.name != "CHANGELOG.md":  # which says what items were called
+            check_items(name.as_posix(), text, items)
+        if name.name == "glossary.md":
+            text = _TERM.sub(lambda term: entries_of_index(term[2].strip(".")) + term[0], text)
+        text = entries_of_index(SOUGHT.get(name.as_posix(), "")) + text
+        _write(target / name, _PLACE.sub(r"(\1)=\n", text))
+    for path in _seen(root, "notebooks/**/*.ipynb"):
+        name, notebook = path.relative_to(root), notebooks.read(path)
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                check_items(name.as_posix(), notebooks.text(cell["source"]), items)
+        if path.parent.name == "course" and path.stem in lessons:
+            notebook = with_slides(path.stem, notebook)
+        line = functools.partial(_line, root, items, name.as_posix())
+        notebook = explore.with_lines(prepared(notebook, path.stem == "claims"), line)
+        _write(target / name, json.dumps(notebook, ensure_ascii=False))
     for path in sorted((root / "figures").rglob("*")):
         if path.suffix in {".png", ".csv"}:
             copy(path, target / path.relative_to(root))
@@ -130,21 +120,27 @@ def stage(root: Path, target: Path, lessons: Collection[str] = ()) -> list[str]:
         titles[path.stem] = head.partition("\n")[0].lstrip("# ")
     with (target / "docs/teach.md").open("a", encoding="utf-8", newline="\n") as page:
         page.write(generated.lesson_list(titles))
-    data = sorted(path.relative_to(target).with_suffix("").as_posix() for path in target.glob("data/**/*.md"))
-    _write(
-        target / "index.md", first + generated.contents(guides, [f"notebooks/course/{name}" for name in titles], data)
-    )
+    data = _names(target, target.glob("data/**/*.md"))
+    course = [f"notebooks/course/{name}" for name in titles]
+    _write(target / "index.md", first + generated.contents(guides, course, data))
     for path in [*target.rglob("*.md"), *target.rglob("*.ipynb")]:
         for link in _local_links(path):
             # A file that is no page (a source, a licence) comes along, for readers to download.
             found, wanted = (path.parent / link).resolve(), root / _below(path.parent / link, target)
             if not found.exists() and wanted.is_file():
                 copy(wanted, found)
-    return sorted(
-        path.relative_to(target).with_suffix("").as_posix()
-        for path in target.rglob("*")
-        if path.suffix in {".md", ".ipynb"}
-    )
+    return _names(target, [*target.rglob("*.md"), *target.rglob("*.ipynb")])
+
+
+def _seen(root: Path, *patterns: str) -> list[Path]:
+    """The files of these patterns, but for hidden ones and those of folders that hold what pages need."""
+    found = {path for pattern in patterns for path in root.glob(pattern)}
+    return sorted(path for path in found if not re.search(r"(^|/)[._]", path.relative_to(root).as_posix()))
+
+
+def _names(target: Path, files: Iterable[Path]) -> list[str]:
+    """Pages as Sphinx calls them."""
+    return sorted(path.relative_to(target).with_suffix("").as_posix() for path in files)
 
 
 def entries_of_index(names: str) -> str:
@@ -281,10 +277,9 @@ def mathjax() -> Path:
     """
     package = "sphinx-mathjax-offline"
     try:
-        found = Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax/tex-svg-full.js"))
+        return Path(metadata.distribution(package).locate_file(f"{package}/static/mathjax/tex-svg-full.js"))
     except metadata.PackageNotFoundError:
         raise DataMissing(f"{package} is not installed: pip install -c constraints.txt -e '.[docs]'") from None
-    return found
 
 
 def _line(root: Path, items: Mapping[str, Entry], page: str, figure: str) -> str:

@@ -34,13 +34,10 @@ def counts() -> dict[str, dict[str, list[int]]]:
         if paper.startswith("schultheis"):  # read in part only
             continue
         table = evidence.of_paper(paper).groupby(["section", "outcome"]).size()
-        found[DOCUMENTS[paper][0].removeprefix("The ")] = {
-            panel: [
-                sum(int(table.get((evidence.SECTIONS[kind], name), 0)) for kind in kinds for name in names)
-                for _, names in OUTCOMES.values()
-            ]
-            for panel, kinds in KINDS.items()
-        }
+        found[DOCUMENTS[paper][0].removeprefix("The ")] = panels = {}
+        for panel, kinds in KINDS.items():
+            of = [[(evidence.SECTIONS[kind], n) for kind in kinds for n in names] for _, names in OUTCOMES.values()]
+            panels[panel] = [sum(int(table.get(place, 0)) for place in places) for places in of]
     return found
 
 
@@ -63,9 +60,8 @@ def bars(paper: str) -> str:
         )
         said = ", ".join(_counted(number, name) for number, name in zip(numbers, OUTCOMES, strict=True) if number)
         if said:
-            rows.append(
-                f'<tr><td>{panel}</td><td style="white-space:nowrap" aria-label="{said}">{cells}</td><td>{said}</td></tr>'
-            )
+            cells = f'<td style="white-space:nowrap" aria-label="{said}">{cells}</td>'
+            rows.append(f"<tr><td>{panel}</td>{cells}<td>{said}</td></tr>")
     return f'<div style="overflow-x:auto"><table>{"".join(rows)}</table></div>' if rows else ""
 
 
@@ -104,10 +100,8 @@ def main() -> None:
         axis.spines[:].set_visible(False)
         axis.tick_params(length=0)
     hatches = {name: "////" * (name == "does not hold") for name in OUTCOMES}
-    handles = [
-        plt.Rectangle((0, 0), 1, 1, facecolor=OUTCOMES[name][0], edgecolor="white", hatch=hatches[name])
-        for name in OUTCOMES
-    ]
+    looks = {name: {"facecolor": colour, "hatch": hatches[name]} for name, (colour, _) in OUTCOMES.items()}
+    handles = [plt.Rectangle((0, 0), 1, 1, edgecolor="white", **look) for look in looks.values()]
     figure.legend(handles, list(OUTCOMES), loc="outside lower center", ncols=len(OUTCOMES), frameon=False)
     figure.savefig(PICTURE, dpi=110, metadata={"data": digest(), "Software": None})
     print(f"wrote {PICTURE} ({PICTURE.stat().st_size:,} bytes)")

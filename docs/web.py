@@ -83,9 +83,8 @@ def _run(*command: str | Path, folder: Path) -> str:
         raise Missing(f"{command[0]} is not installed")
     done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True)
     if done.returncode:
-        raise Missing(
-            f"{' '.join(map(str, command[:3]))} failed: {(done.stderr.strip() or done.stdout).splitlines()[-1]}"
-        )
+        said = (done.stderr.strip() or done.stdout).splitlines()[-1]
+        raise Missing(f"{' '.join(map(str, command[:3]))} failed: {said}")
     return done.stdout
 
 
@@ -144,18 +143,8 @@ def _example() -> dict:
         files[f"{name}.jsonl"] = [{"id": row, "predictions": one} for row, one in zip(rows, said, strict=True)]
     lines = {name: "".join(json.dumps(line) + "\n" for line in found) for name, found in files.items()}
     lines["names/names.txt"] = "".join(f"{name}\n" for name in names)
-    words = [
-        "report",
-        *files,
-        "-k",
-        "1",
-        "3",
-        "5",
-        "--labels",
-        "names/names.txt",
-        "--title",
-        "Cooking: questions and their tags",
-    ]
+    words = ["report", *files, "-k", "1", "3", "5", "--labels", "names/names.txt"]
+    words += ["--title", "Cooking: questions and their tags"]
     return {"words": words, "files": [{"path": path, "text": text} for path, text in lines.items()]}
 
 
@@ -177,12 +166,8 @@ for source in json.load(sys.stdin):
 def _read_by(root: Path, id: str, folder: Path) -> dict[str, bytes]:
     """The project's files that a run of a notebook reads, by name; of a lesson also predictions of what it trains."""
     book, notes, lesson = root / f"notebooks/{id}.ipynb", folder / "notes", id.startswith("course/")
-    environment = os.environ | {
-        "XCREPRO_RECORD": str(notes),
-        "XCREPRO_FIGURES": str(folder / "figures"),
-        "MPLBACKEND": "agg",
-    }
-    environment |= {stored.NOTES: str(folder / "trained")} if lesson else {}
+    environment = os.environ | {"XCREPRO_RECORD": str(notes), "XCREPRO_FIGURES": str(folder / "figures")}
+    environment |= {"MPLBACKEND": "agg"} | ({stored.NOTES: str(folder / "trained")} if lesson else {})
     cells = json.dumps([notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(book))])
     command = [sys.executable, "-c", _CELLS, str(root / "docs/tab/cells.py"), "lesson" * lesson]
     done = subprocess.run(command, cwd=book.parent, env=environment, input=cells, capture_output=True, text=True)
@@ -304,11 +289,8 @@ def build(root: Path, out: Path) -> int:
         version = hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()[:16]
         for path in own.iterdir():
             if path.suffix in (".html", ".css", ".js"):
-                text = (
-                    path.read_text(encoding="utf-8")
-                    .replace("REPORT_SCRIPT", allowed)
-                    .replace("xcrepro-DIGEST", f"xcrepro-{version}")
-                )
+                text = path.read_text(encoding="utf-8").replace("REPORT_SCRIPT", allowed)
+                text = text.replace("xcrepro-DIGEST", f"xcrepro-{version}")
                 (made / path.name).write_text(text, encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -344,9 +326,8 @@ def main() -> int:
     except Missing as error:
         print(f"The page for a browser's tab was not made: {error}")
         return 1
-    print(
-        f"wrote build/site/html/run, {size / 1e6:.1f} MB: python -m http.server -d build/site/html, then /run/index.html"
-    )
+    how = "python -m http.server -d build/site/html, then /run/index.html"
+    print(f"wrote build/site/html/run, {size / 1e6:.1f} MB: {how}")
     return 0
 
 

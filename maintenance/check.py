@@ -11,6 +11,7 @@ import fnmatch
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from xcrepro.core import paths
@@ -42,9 +43,7 @@ def problems(path: str | os.PathLike, entry: manifest.Entry | None = None) -> li
     found += [*_checks(notebook, entry), *_text(notebook, entry)] if entry else []
     if (kernel := notebook.get("metadata", {}).get("kernelspec", {}).get("name")) != "python3":
         found.append(f"the kernel is {kernel!r}, not 'python3'")
-    if "papermill" in notebook.get("metadata", {}) or any(
-        "papermill" in c.get("metadata", {}) for c in notebook["cells"]
-    ):
+    if any("papermill" in part.get("metadata", {}) for part in (notebook, *notebook["cells"])):
         found.append("papermill metadata is inside")
     if (size := path.stat().st_size) > MAX_BYTES:
         found.append(f"{size} bytes; at most {MAX_BYTES}")
@@ -78,9 +77,9 @@ def _text(notebook: dict, entry: manifest.Entry) -> list[str]:
 _MAKERS = {"item.check": 1, "item.save_figure": 2, "item.save_table": 2}
 
 
-def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
+def _checks(notebook: dict, entry: manifest.Entry) -> Iterator[str]:
     """That each committed table is made by a cell, and what cells make is committed."""
-    found, parts, recorded, evidence = [], set(), False, False
+    parts, recorded, evidence = set(), False, False
     for cell in notebooks.code_cells(notebook):
         source = notebooks.text(cell["source"])
         for call in ast.walk(ast.parse(source)) if _is_python(source) else ():
@@ -97,17 +96,13 @@ def _checks(notebook: dict, entry: manifest.Entry) -> list[str]:
     committed = {path.stem.removeprefix(Path(entry.id).name).removeprefix("-") for path in entry.tables()}
     for part in sorted(committed):
         if not any(fnmatch.fnmatchcase(part, pattern) for pattern in parts):
-            found.append(f"no cell makes the table of {part or 'the main part'!r}")
+            yield f"no cell makes the table of {part or 'the main part'!r}"
     for pattern in sorted(parts):
         if not fnmatch.filter(committed, pattern):
-            found.append(f"{pattern or 'the main part'!r} is made and has no table under figures/")
+            yield f"{pattern or 'the main part'!r} is made and has no table under figures/"
     if recorded > bool(entry.recorded) or bool(entry.recorded) > (recorded or evidence):
-        found.append(
-            "results on real data are recorded, and no cell uses them: item.recorded()"
-            if entry.recorded
-            else "a cell asks for recorded results, and the manifest has none of this item"
-        )
-    return found
+        unused = "results on real data are recorded, and no cell uses them: item.recorded()"
+        yield unused if entry.recorded else "a cell asks for recorded results, and the manifest has none of this item"
 
 
 def _pattern(part: ast.expr) -> str:
@@ -118,27 +113,25 @@ def _pattern(part: ast.expr) -> str:
     return "".join(piece.value if isinstance(piece, ast.Constant) else "*" for piece in pieces)
 
 
-def _cells(notebook: dict) -> list[str]:
-    found = []
+def _cells(notebook: dict) -> Iterator[str]:
     code = notebooks.code_cells(notebook)
     counts = [cell.get("execution_count") for cell in code]
     if counts != list(range(1, len(code) + 1)):
-        found.append(f"execution counts are {counts}, not 1 to {len(code)}: run it from top to bottom")
+        yield f"execution counts are {counts}, not 1 to {len(code)}: run it from top to bottom"
     for number, cell in enumerate(code, start=1):
         where, source = f"code cell {number}", notebooks.text(cell["source"])
         lines = [line for line in source.splitlines() if line.strip()]
         metadata = cell.get("metadata", {})  # a lesson's check is locked: nobody is to read or change it
         free = "parameters" in metadata.get("tags", []) or metadata.get("nbgrader", {}).get("locked")
         if len(lines) > MAX_LINES and not free:
-            found.append(f"{where} has {len(lines)} lines; at most {MAX_LINES}: cut it, or move code into the package")
+            yield f"{where} has {len(lines)} lines; at most {MAX_LINES}: cut it, or move code into the package"
         if _INSTALL.search(source):
-            found.append(f"{where} installs or runs a shell command")
+            yield f"{where} installs or runs a shell command"
         elif lines[-1].split("#")[0].rstrip().endswith(";"):
-            found.append(f"{where} ends with `;`, which hides its output")
+            yield f"{where} ends with `;`, which hides its output"
         elif not _is_python(source):
-            found.append(f"{where} is not plain Python")
-        found += [f"{where}: {text}" for text in _output_problems(cell)]
-    return found
+            yield f"{where} is not plain Python"
+        yield from (f"{where}: {text}" for text in _output_problems(cell))
 
 
 def _is_python(source: str) -> bool:
@@ -149,29 +142,27 @@ def _is_python(source: str) -> bool:
     return True
 
 
-def _output_problems(cell: dict) -> list[str]:
-    found = []
+def _output_problems(cell: dict) -> Iterator[str]:
     for output in cell.get("outputs", []):
         if output["output_type"] == "error":
-            found.append(f"ended with {output.get('ename')}: {output.get('evalue')}")
+            yield f"ended with {output.get('ename')}: {output.get('evalue')}"
             continue
         data = output.get("data", {"text/plain": output.get("text")})
         if any(mime.startswith("image/") for mime in data):
-            found.append("a picture is inside; link its file instead")
+            yield "a picture is inside; link its file instead"
             continue
         shown = "".join(notebooks.text(value) for mime, value in data.items() if mime.startswith("text/"))
         root = str(paths.project_root())
         for text in [match.group() for match in (_ADDRESS.search(shown), _HOME.search(shown)) if match] or [root]:
             if text in shown:
-                found.append(f"the output shows {text!r}, which differs from machine to machine")
-    return found
+                yield f"the output shows {text!r}, which differs from machine to machine"
 
 
-def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[str]:
-    found, shown = [], set()
+def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> Iterator[str]:
+    shown = set()
     for cell in notebook["cells"]:
         if cell.get("attachments"):
-            found.append("a picture is attached to a cell; link its file instead")
+            yield "a picture is attached to a cell; link its file instead"
         if cell["cell_type"] == "markdown":
             seen = notebooks.text(cell["source"])
         else:
@@ -179,15 +170,14 @@ def _images(path: Path, notebook: dict, entry: manifest.Entry | None) -> list[st
         for match in notebooks.IMAGE.finditer(seen):
             link = match.group(1) or match.group(2)
             if link.startswith(("http:", "https:", "data:", "attachment:")):
-                found.append(f"the image {link[:60]} is not a file of this project")
+                yield f"the image {link[:60]} is not a file of this project"
             elif not (path.parent / link).is_file():
-                found.append(f"the image {link} is not there")
+                yield f"the image {link} is not there"
             else:
                 shown.add((path.parent / link).resolve())
     wanted = [output for output in (entry.figures() if entry else ()) if output.suffix == ".png"]
     if wanted and not any(output.resolve() in shown for output in wanted):
-        found.append(f"no cell shows {wanted[0].relative_to(entry.root).as_posix()}")
-    return found
+        yield f"no cell shows {wanted[0].relative_to(entry.root).as_posix()}"
 
 
 def project() -> dict[str, list[str]]:
@@ -216,19 +206,16 @@ def project() -> dict[str, list[str]]:
 def main(argv: list[str] | None = None) -> int:
     """0 where all items make what is committed and nothing is to be mended, else 1."""
     parser = argparse.ArgumentParser("python -m maintenance.check", description=main.__doc__)
-    parser.add_argument(
-        "--static", action="store_true", help="run nothing: the forms of notebooks, figures and records"
-    )
+    what = "run nothing: the forms of notebooks, figures and records"
+    parser.add_argument("--static", action="store_true", help=what)
     parser.add_argument("--jobs", type=int, help="notebooks at once, by default one a core")
     parser.add_argument("--long", action="store_true", help="also items that take long")
     chosen = parser.parse_args(argv)
     ok = chosen.static or runner.run(None, jobs=chosen.jobs, long=chosen.long).ok
     faults = project()
-    for name, found in faults.items():
-        for problem in found:
-            print(f"{name}: {problem}")
-    if not faults:
-        print("notebooks: nothing to mend")
+    print(
+        "\n".join(f"{name}: {one}" for name, found in faults.items() for one in found) or "notebooks: nothing to mend"
+    )
     return 0 if ok and not faults else 1
 
 

@@ -41,13 +41,9 @@ _CONTEXT = {
         "sc": "https://schema.org/",
         "dct": "http://purl.org/dc/terms/",
     },
-    **{
-        "cr": "http://mlcommons.org/croissant/",
-        "rai": "http://mlcommons.org/croissant/RAI/",
-        "conformsTo": "dct:conformsTo",
-    },
+    **{"cr": "http://mlcommons.org/croissant/", "rai": "http://mlcommons.org/croissant/RAI/"},
+    **{"conformsTo": "dct:conformsTo", "dataType": {"@id": "cr:dataType", "@type": "@vocab"}},
     **{name: {"@id": f"cr:{name}", "@type": "@json"} for name in ("data", "examples")},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     **{name: f"cr:{name}" for name in _PLAIN},
 }
 _KINDS = {"text": "sc:Text", "words": "sc:Text", "labels": "sc:Text", "label_ids": "sc:Integer", "number": "sc:Integer",
@@ -155,9 +151,8 @@ def _records(part: str, one: pa.Table) -> dict:
 
 def main() -> None:
     """Write all repositories."""
-    parser = argparse.ArgumentParser(
-        "python -m maintenance.hub", description="the open datasets as repositories for a hub"
-    )
+    about = "the open datasets as repositories for a hub"
+    parser = argparse.ArgumentParser("python -m maintenance.hub", description=about)
     parser.add_argument("folder", type=Path, metavar="DIR", help="a folder for each dataset goes there")
     folder = parser.parse_args().folder
     for name in open_sets.HOMES:

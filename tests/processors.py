@@ -71,47 +71,19 @@ class Processor:
 # numba takes the features from the host unless it is told (an empty text: those of the processor that is named).
 # The Nehalem's C library knows no newer instructions either, as an old one does not.
 PROCESSORS = {
-    processor.name: processor
-    for processor in (
-        Processor(
-            "Nehalem",
-            (),
-            1,
-            {
-                "NUMBA_CPU_NAME": "generic",
-                "NUMBA_CPU_FEATURES": "",
-                "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2,-AVX,-AVX512F",
-            },
-        ),
-        Processor(
-            "Haswell",
-            ("X86_V3",),
-            2,
-            {
-                "NUMBA_CPU_NAME": "haswell",
-                "NUMBA_CPU_FEATURES": "",
-                "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA4,-AVX512F",
-            },
-            AVX2,
-        ),
-        Processor(
-            "Zen",
-            ("X86_V3",),
-            1,
-            {
-                "NUMBA_CPU_NAME": "znver1",
-                "NUMBA_CPU_FEATURES": "-sse4a",  # AMD's alone; no other processor could run it
-                "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F",
-            },
-            AVX2,
-        ),
-        Processor(
-            "SkylakeX",
-            ("X86_V3", "X86_V4"),
-            2,
-            {"NUMBA_CPU_NAME": "skylake-avx512", "NUMBA_CPU_FEATURES": ""},
-            (*AVX2, *AVX512),
-        ),
+    name: Processor(
+        name,
+        levels,
+        threads_each,
+        {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features}
+        | ({"GLIBC_TUNABLES": f"glibc.cpu.hwcaps={without}"} if without else {}),
+        needs,
+    )
+    for name, levels, threads_each, cpu, features, without, needs in (
+        ("Nehalem", (), 1, "generic", "", "-FMA,-FMA4,-AVX2,-AVX,-AVX512F", ()),
+        ("Haswell", ("X86_V3",), 2, "haswell", "", "-FMA4,-AVX512F", AVX2),
+        ("Zen", ("X86_V3",), 1, "znver1", "-sse4a", "-AVX512F", AVX2),  # sse4a: AMD's alone; no other could run it
+        ("SkylakeX", ("X86_V3", "X86_V4"), 2, "skylake-avx512", "", "", (*AVX2, *AVX512)),
     )
 }
 

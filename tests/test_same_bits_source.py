@@ -11,38 +11,14 @@ import functools
 
 import pytest
 
-ROOMS = (
-    "core",
-    "models",
-    "repro/inputs",
-    "tools/diagnose",
-    "tools/formats",
-    "tools/scale",
-)
+ROOMS = ("core", "models", "repro/inputs", "tools/diagnose", "tools/formats", "tools/scale")
 """Rooms and files in which nothing of this stands."""
-DRAWS_ONLY = (
-    "repro/papers",
-    "repro/published",
-    "tools/reports",
-    "tools/scale",
-    "tools/course",
-)
+DRAWS_ONLY = ("repro/papers", "repro/published", "tools/reports", "tools/scale", "tools/course")
 """Here only what draws: their other numbers decide nothing, and are written with six digits."""
 
 SUMS = {
-    "dot",
-    "matmul",
-    "einsum",
-    "vdot",
-    "inner",
-    "tensordot",
-    "convolve",
-    "correlate",
-    "corrcoef",
-    "cov",
-    "polyfit",
-    "polyval",
-}
+    "dot", "matmul", "einsum", "vdot", "inner", "tensordot", "convolve", "correlate", "corrcoef", "cov", "polyfit", "polyval",
+}  # fmt: skip
 C_LIBRARY = {
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "power", "pow", "float_power", "logaddexp", "logaddexp2", "cbrt",
     "hypot", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "arctan2", "arcsinh", "arccosh",
@@ -56,54 +32,42 @@ DRAWS = {
     "triangular", "vonmises", "wald", "zipf", "logseries",
 }  # fmt: skip
 
-SPARSE, WHOLE = "sparse", "whole numbers, whose sums are exact in any order"
+SPARSE = {
+    "repro/inputs/twin_statistics.py": ("_companions", "_alike", "_features"),
+    "core/hierarchy.py": ("ancestors",),
+    "core/metrics/coverage.py": ("_Similarity.__init__",),
+    "core/metrics/significance.py": ("_Together.alike",),
+    "core/propensity.py": ("estimate_from_hierarchy",),
+    "models/classic/algebra.py": ("ridge", "clusters"),
+    "models/classic/embedding.py": ("_Embedding", "CPLST", "MLCSSP", "LEML", "CS"),
+    "models/classic/neighbours.py": ("_OfNeighbours", "KNN", "SLEEC", "LPSR", "embedding", "sparse_map"),
+    "models/classic/sparse_linear.py": ("_SparseLinear", "largest_square", "proximal"),
+    "models/fastxml.py": ("PfastreXML._fit",),
+    "models/linear.py": ("OneVsRest._predict",),
+    "models/networks/clustered.py": ("soft_labels", "backpropagate", "_targets", "_open", "_first_shares", "_hand_over",
+                                     "backpropagate_shares"),
+    "models/networks/graph.py": ("GraphTowers._fit", "propagated"),
+    "models/networks/neural.py": ("backpropagate", "_hidden"),
+    "models/networks/two_towers.py": ("TwoTowers._words_of_labels",),
+}  # fmt: skip
+"""File -> functions whose products are of sparse matrices."""
 TILE = "the register tile is an intrinsic: LLVM's instructions, no library"
 ALLOWED = {
-    ("core/distributions.py", "", "scipy.special"): "the laws of statistics, each rounded to ten digits before it is used",
-    ("core/accumulators/sums.py", "Adder.add", "@"): WHOLE,
-    ("repro/inputs/twin_statistics.py", "_companions", "@"): SPARSE,
-    ("repro/inputs/twin_statistics.py", "_alike", "@"): SPARSE,
-    ("repro/inputs/twin_statistics.py", "_features", "@"): SPARSE,
-    ("core/metrics/coverage.py", "_Similarity.__init__", "@"): SPARSE,
-    ("models/classic/algebra.py", "ridge", "@"): SPARSE,
-    ("models/classic/algebra.py", "clusters", "@"): SPARSE,
-    ("models/classic/embedding.py", "_Embedding", "@"): SPARSE,
-    ("models/classic/embedding.py", "CPLST", "@"): SPARSE,
-    ("models/classic/embedding.py", "MLCSSP", "@"): SPARSE,
-    ("models/classic/embedding.py", "LEML", "@"): SPARSE,
-    ("models/classic/embedding.py", "CS", "@"): SPARSE,
-    ("models/classic/neighbours.py", "_OfNeighbours", "@"): SPARSE,
-    ("models/classic/neighbours.py", "KNN", "@"): SPARSE,
-    ("models/classic/neighbours.py", "SLEEC", "@"): SPARSE,
-    ("models/classic/neighbours.py", "LPSR", "@"): SPARSE,
-    ("models/classic/neighbours.py", "embedding", "@"): SPARSE,
-    ("models/classic/neighbours.py", "sparse_map", "@"): SPARSE,
-    ("models/classic/sparse_linear.py", "_SparseLinear", "@"): SPARSE,
-    ("models/classic/sparse_linear.py", "largest_square", "@"): SPARSE,
-    ("models/classic/sparse_linear.py", "proximal", "@"): SPARSE,
-    ("models/networks/clustered.py", "soft_labels", "@"): SPARSE,
-    ("models/networks/clustered.py", "backpropagate", "@"): SPARSE,
-    ("models/networks/clustered.py", "_targets", "@"): SPARSE,
-    ("models/networks/clustered.py", "_open", "@"): SPARSE,
-    ("models/networks/clustered.py", "_first_shares", "@"): SPARSE,
-    ("models/networks/clustered.py", "_hand_over", "@"): SPARSE,
-    ("models/networks/clustered.py", "backpropagate_shares", "@"): SPARSE,
-    ("models/fastxml.py", "PfastreXML._fit", "@"): SPARSE,
-    ("models/networks/graph.py", "GraphTowers._fit", "@"): SPARSE,
-    ("models/networks/graph.py", "propagated", "@"): SPARSE,
-    ("models/linear.py", "OneVsRest._predict", "@"): SPARSE,
-    ("models/networks/neural.py", "backpropagate", "@"): SPARSE,
-    ("models/networks/neural.py", "_hidden", "@"): SPARSE,
-    ("models/networks/two_towers.py", "TwoTowers._words_of_labels", "@"): SPARSE,
-    ("core/kernels/tiles.py", "", "numba.types"): TILE,
-    ("core/kernels/tiles.py", "", "numba.core"): TILE,
-    ("core/kernels/tiles.py", "", "numba.extending"): TILE,
+    **{(file, function, "@"): "sparse" for file, functions in SPARSE.items() for function in functions},
+    **{("core/kernels/tiles.py", "", f"numba.{part}"): TILE for part in ("types", "core", "extending")},
+    (
+        "core/distributions.py",
+        "",
+        "scipy.special",
+    ): "the laws of statistics, each rounded to ten digits before it is used",
+    ("core/accumulators/sums.py", "Adder.add", "@"): "whole numbers, whose sums are exact in any order",
     ("core/metrics/replicates.py", "_Pairs._smooth", "@"): "sparse, and whole numbers",
-    ("core/metrics/significance.py", "_Together.alike", "@"): SPARSE,
-    ("core/propensity.py", "estimate_from_hierarchy", "@"): SPARSE,
-    ("core/hierarchy.py", "ancestors", "@"): SPARSE,
-    ("core/metrics/labelwise.py", "best_macro_f1", "scipy.optimize"): "the optimum of a linear program, rounded to ten digits",
-}  # fmt: skip
+    (
+        "core/metrics/labelwise.py",
+        "best_macro_f1",
+        "scipy.optimize",
+    ): "the optimum of a linear program, rounded to ten digits",
+}
 """File, function, what it uses: why that may stay. The one list of what is not computed to the bit by code of the kit."""
 
 
@@ -135,11 +99,7 @@ def refused(node: ast.AST, draws_only: bool) -> list[str]:
     if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Pow):
         base, exponent = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
         return [] if exact_power(base, exponent) else [f"** in {ast.unparse(node)}"]
-    if (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in ("np", "numpy", "math")
-    ):
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np", "numpy", "math"):
         return [f"{node.value.id}.{node.attr}"] if node.attr in SUMS | C_LIBRARY else []
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -203,11 +163,9 @@ def complain(found):
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_nothing_that_differs_decides_a_number(root, room):
-    own = {
-        ("core/kernels/cache.py", "numba"),
-        ("core/kernels/compiled.py", "numba"),
-        ("core/kernels/insides.py", "numba.core"),
-    }  # the decorator of all kernels
+    # The decorator of all kernels.
+    own = {(f"core/kernels/{file}.py", "numba") for file in ("cache", "compiled")}
+    own.add(("core/kernels/insides.py", "numba.core"))
     complain(at for at in found_in(root, room) if entry_of(*at[:3]) is None and (at[0], at[2]) not in own)
 
 

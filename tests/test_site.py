@@ -18,11 +18,16 @@ from scipy import sparse
 
 import xcrepro as xc
 from docs import browser, explore, generated, links, report_picture, sources
+from tests.repro.conftest import code, markdown, notebook
 from xcrepro.core.errors import DataError
 from xcrepro.repro.engine import manifest, notebooks, tidy
 from xcrepro.tools.course import lessons
 
 PAGES = sorted(Path(__file__).parents[1].glob("docs/*.md"))
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 @pytest.fixture(scope="module")
@@ -41,39 +46,38 @@ def test_every_figure_says_where_it_comes_from(root, staged):
         for picture in (path for path in entry.figures() if path.suffix == ".png"):
             title, anchor = explore.place(entry, picture.name)
             link = f"[{title}](notebooks/{id}.ipynb{anchor})"
-            with picture.with_suffix(".csv").open(newline="") as file:
-                data = next(csv.DictReader(file))["data"]
+            data = table(picture.with_suffix(".csv"))[0]["data"]
             [line] = {one for one in text.splitlines() if link in one and f"data: {data.rstrip('.')} ·" in one}
             assert f"`xcrepro run {id}`" in line
             assert all(kind in line for kind in generated.rests_on(entry))
             n += 1
     assert n == text.count("Cell under [") > 40
-    lines = {"table3_table4": 0}
-    for cell in json.loads((folder / "notebooks/jain16/table3_table4.ipynb").read_text())["cells"]:
-        lines["table3_table4"] += "".join(cell["source"]).count("`xcrepro run jain16/table3_table4`")
-    assert lines["table3_table4"] == 1
+    assert (folder / "notebooks/jain16/table3_table4.ipynb").read_text().count(
+        "`xcrepro run jain16/table3_table4`"
+    ) == 1
 
 
-def test_the_cell_of_a_figure_is_under_the_heading_before_it(tmp_path):
-    def code(*pictures: str) -> dict:
-        shown = [{"data": {"text/markdown": [f"![x](../../figures/demo/{name}.png)"]}} for name in pictures]
-        return {"cell_type": "code", "metadata": {}, "source": "", "outputs": shown}
+@pytest.fixture
+def one(tmp_path):
+    """``one(*cells)``: the item demo/one with these cells."""
 
-    def words(text: str) -> dict:
-        return {"cell_type": "markdown", "metadata": {}, "source": text}
+    def make(*cells: dict) -> manifest.Entry:
+        path = tmp_path / "notebooks/demo/one.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(notebook(*cells)))
+        return manifest.Entry("demo/one", "One?", tmp_path, tmp_path)
 
-    notebook = tmp_path / "notebooks/demo/one.ipynb"
-    notebook.parent.mkdir(parents=True)
-    cells = [
-        words("# One?"),
-        code("one"),
-        words("## A, b: c\n\n### What's in *d*?"),
-        code(),
-        code("one-2"),
-        words("## E"),
-    ]
-    notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}))
-    entry = manifest.Entry("demo/one", "One?", tmp_path, tmp_path)
+    return make
+
+
+def test_the_cell_of_a_figure_is_under_the_heading_before_it(one):
+    def drawn(name: str) -> dict:
+        return code("", outputs=[{"data": {"text/markdown": [f"![x](../../figures/demo/{name}.png)"]}}])
+
+    entry = one(
+        *(markdown("# One?"), drawn("one"), markdown("## A, b: c\n\n### What's in *d*?")),
+        *(code(""), drawn("one-2"), markdown("## E")),
+    )
     assert explore.place(entry, "one.png") == ("One?", "")
     assert explore.place(entry, "one-2.png") == ("What's in *d*?", "#whats-in-d")
     assert explore.place(entry, "two.png") == ("One?", "")
@@ -83,11 +87,9 @@ def test_sliders_carry_the_committed_rows(root):
     page = explore.page(root)
     carried = re.findall(r'<script type="application/json">(.*?)</script>', page)
     assert len(carried) == len(explore.CHARTS) == 3
-    for (kind, table, *_), text in zip(explore.CHARTS, carried, strict=True):
-        spec = json.loads(text)
+    for (kind, name, *_), text in zip(explore.CHARTS, carried, strict=True):
+        spec, rows = json.loads(text), table(root / f"figures/{name}.csv")
         assert spec["kind"] == kind
-        with (root / f"figures/{table}.csv").open(newline="") as file:
-            rows = list(csv.DictReader(file))
         assert len(rows) == len(spec["rows"])
         for row, one in zip(rows, spec["rows"], strict=True):
             for name, value in one.items():
@@ -122,23 +124,15 @@ def test_every_item_stands_with_what_it_rests_on(root, staged):
     assert explained == {kind for kind in kinds if not kind.startswith("recorded on")}
 
 
-def test_an_item_whose_data_nobody_knows_is_refused(tmp_path):
-    notebook = tmp_path / "notebooks/demo/one.ipynb"
-    notebook.parent.mkdir(parents=True)
+def test_an_item_whose_data_nobody_knows_is_refused(one):
+    def rests_on(text: str) -> list[str]:
+        return generated.rests_on(one(code("x", outputs=[{"output_type": "stream", "name": "stdout", "text": [text]}])))
 
-    def says(text: str) -> manifest.Entry:
-        output = {"output_type": "stream", "name": "stdout", "text": [text]}
-        cell = {"cell_type": "code", "metadata": {}, "source": "x", "execution_count": 1, "outputs": [output]}
-        notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
-        return manifest.Entry("demo/one", "One", tmp_path, tmp_path)
-
-    assert generated.rests_on(says("Data: synthetic twin of X (seed 0); as printed in y.\n")) == [
-        "synthetic data",
-        "printed numbers",
-    ]
-    assert generated.rests_on(says("nothing\n")) == ["computation alone"]
+    said = "Data: synthetic twin of X (seed 0); as printed in y.\n"
+    assert rests_on(said) == ["synthetic data", "printed numbers"]
+    assert rests_on("nothing\n") == ["computation alone"]
     with pytest.raises(DataError, match=r"one\.ipynb.*the moon"):
-        generated.rests_on(says("Data: as printed in y; from the moon.\n"))
+        rests_on("Data: as printed in y; from the moon.\n")
 
 
 def test_every_figure_is_in_the_gallery_and_leads_to_its_notebook(root, staged):
@@ -146,14 +140,13 @@ def test_every_figure_is_in_the_gallery_and_leads_to_its_notebook(root, staged):
     found = dict(re.findall(r"\{figure\} (\S+)\n:target: (\S+)\.html", text))
     drawn = {path.relative_to(root).as_posix() for path in root.glob("figures/*/*.png")}
     assert {*found} == {one for one in drawn if not one.startswith("figures/course/")}  # lessons show their own
-    for picture, notebook in found.items():
-        assert (root / f"{notebook}.ipynb").is_file()
-        assert Path(picture).stem.partition("-")[0] == Path(notebook).name
+    for picture, target in found.items():
+        assert (root / f"{target}.ipynb").is_file()
+        assert Path(picture).stem.partition("-")[0] == Path(target).name
 
 
 def test_leaderboards_hold_every_printed_row_and_every_doubt(root, staged):
-    with (root / "figures/xcrepo/tables_benchmarks-tables.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = table(root / "figures/xcrepo/tables_benchmarks-tables.csv")
     boards = {path.stem: path.read_text() for path in (staged[0] / "leaderboards").glob("*.md")}
     assert {*boards} == {row["dataset"] for row in rows}
     assert len(boards) == 21
@@ -169,12 +162,9 @@ def test_leaderboards_hold_every_printed_row_and_every_doubt(root, staged):
 
 
 def test_the_certainty_of_each_lead_is_shown(root, staged, tmp_path):
-    with (root / "figures/beyond/certainty-pairs.csv").open(newline="") as file:
-        leads = list(csv.DictReader(file))
-    boards = {path.stem: path.read_text() for path in (staged[0] / "leaderboards").glob("*.md")}
-    assert sum(
-        len(re.findall(r"<td title=[^>]*>(certain|open|no lead)</td>", text)) for text in boards.values()
-    ) == len(leads)
+    boards = "".join(path.read_text() for path in (staged[0] / "leaderboards").glob("*.md"))
+    shown = re.findall(r"<td title=[^>]*>(certain|open|no lead)</td>", boards)
+    assert len(shown) == len(table(root / "figures/beyond/certainty-pairs.csv"))
     home = tmp_path / "figures/xcrepo"
     home.mkdir(parents=True)
     (home / "tables_benchmarks-tables.csv").write_text(
@@ -195,15 +185,8 @@ def test_the_certainty_of_each_lead_is_shown(root, staged, tmp_path):
 
 def test_api_and_commands_have_what_users_call(staged):
     folder, _ = staged
-    for module in (
-        "core.metrics.ranking",
-        "core.predictions",
-        "core.propensity",
-        "core.calibrate",
-        "core.decide",
-        "models.plt",
-        "repro.published.printed_tables",
-    ):
+    core = (f"core.{name}" for name in ("metrics.ranking", "predictions", "propensity", "calibrate", "decide"))
+    for module in (*core, "models.plt", "repro.published.printed_tables"):
         assert f".. automodule:: xcrepro.{module}\n" in (folder / f"api/xcrepro.{module}.md").read_text()
     assert not list((folder / "api").glob("*kernels*"))
     text = (folder / "commands.md").read_text()
@@ -239,12 +222,8 @@ def test_a_lesson_has_its_pictures_once_and_leads_to_its_slides(root):
 
 def test_links_in_tables_lead_to_pages():
     def shown(text: str) -> dict:
-        output = {
-            "output_type": "display_data",
-            "metadata": {},
-            "data": {"text/html": [text], "text/markdown": "[b](../b.ipynb)", "text/plain": ["x.ipynb"]},
-        }
-        return {"cells": [{"cell_type": "code", "metadata": {}, "source": "", "outputs": [output]}]}
+        data = {"text/html": [text], "text/markdown": "[b](../b.ipynb)", "text/plain": ["x.ipynb"]}
+        return notebook(code("", outputs=[{"output_type": "display_data", "metadata": {}, "data": data}]))
 
     link = '<a href="../a/b.ipynb#c">b.ipynb</a> <a href="https://x.org/b.ipynb">x</a>'
     made = sources.prepared(shown(link))["cells"][0]["outputs"][0]["data"]
@@ -254,23 +233,17 @@ def test_links_in_tables_lead_to_pages():
 
 
 def test_solutions_are_folded():
-    def cell(kind: str, **nbgrader) -> dict:
-        return {"cell_type": kind, "metadata": {"nbgrader": nbgrader} if nbgrader else {}, "source": ["answer"]}
-
-    given = {"cells": [cell("code"), cell("code", solution=True), cell("markdown", solution=True)]}
-    plain, code, text = sources.prepared(given)["cells"]
+    solved = {"metadata": {"nbgrader": {"solution": True}}}
+    given = notebook(code("x"), code("x") | solved, markdown("x") | solved)
+    plain, folded, text = sources.prepared(given)["cells"]
     assert "tags" not in plain["metadata"]
-    assert code["metadata"]["tags"] == ["hide-input"]
+    assert folded["metadata"]["tags"] == ["hide-input"]
     assert text["source"].startswith("<details>")
     assert given["cells"][1]["metadata"] == {"nbgrader": {"solution": True}}
 
 
 def test_the_closing_code_of_a_notebook_is_folded():
-    def cell(kind: str, source: str) -> dict:
-        more = {"outputs": [], "execution_count": None} if kind == "code" else {}
-        return {"cell_type": kind, "metadata": {}, "source": source, **more}
-
-    text = [cell("code", "a = 1"), cell("markdown", "So."), cell("code", "b = 2"), cell("code", "item.check_text()")]
+    text = [code("a = 1"), markdown("So."), code("b = 2"), code("item.check_text()")]
     made = json.loads(tidy.tidied({"cells": text}))
     folded = {"jupyter": {"source_hidden": True}}
     assert [one["metadata"] for one in made["cells"]] == [{}, {}, folded, folded]
@@ -286,9 +259,7 @@ def test_the_comments_behind_numbers_are_not_on_the_site(staged):
     folder, _ = staged
     held = [path for path in (folder / "notebooks").rglob("*.ipynb") if "<!--" in path.read_text(encoding="utf-8")]
     assert held == []
-    given = {
-        "cells": [{"cell_type": "markdown", "metadata": {}, "source": ["gains 2.9<!-- gain['a'] > 1 -->", " points"]}]
-    }
+    given = notebook(markdown("gains 2.9<!-- gain['a'] > 1 --> points"))
     assert sources.prepared(given)["cells"][0]["source"] == "gains 2.9 points"
 
 
@@ -356,32 +327,28 @@ needs_chromium = pytest.mark.skipif(browser.find() is None, reason="no Playwrigh
 def test_the_browser_sees_planted_faults(tmp_path):
     pixel = "data:image/svg+xml,<svg xmlns=%22http://www.w3.org/2000/svg%22 width=%2230%22 height=%2230%22/>"
     head = '<head><meta name="viewport" content="width=device-width"></head>'
-    good = f"{head}<article><p>text</p><img width=30 src='{pixel}'></article>"
-    (tmp_path / "good.html").write_text(good)
-    (tmp_path / "far.html").write_text(f"{good}<img src='http://elsewhere.example/x.png'>")
-    (tmp_path / "gone.html").write_text(f"{head}<article><img src='gone.png'></article>")
-    (tmp_path / "wide.html").write_text(f"{head}<article><div style='width: 700px'>wide</div></article>")
-    (tmp_path / "formula.html").write_text(f"{head}<article><span class='math'>x</span></article>")
-    (tmp_path / "script.html").write_text(f"{head}<script>nothing.here()</script>")
-    (tmp_path / "console.html").write_text(f"{head}<script>console.error('sums differ')</script>")
-    (tmp_path / "broad.html").write_text(f"{head}<main><p style='width: 1400px'>broad</p></main>")
-    (tmp_path / "search.html").write_text(
-        f"{head}<div id='search-results'><ul><li><a href='docs/psp.html'>good</a></li></ul></div>"
-    )
+    good = f"<article><p>text</p><img width=30 src='{pixel}'></article>"
+    found = "<div id='search-results'><ul><li><a href='docs/psp.html'>good</a></li></ul></div>"
+    planted = {
+        "far": (
+            f"<img src='http://elsewhere.example/x.png'>{good}",
+            "request to elsewhere: http://elsewhere.example/x.png",
+        ),
+        "gone": ("<article><img src='gone.png'></article>", "picture not shown: gone.png"),
+        "wide": ("<article><div style='width: 700px'>wide</div></article>", "px wide in a window of 390: DIV"),
+        "formula": ("<article><span class='math'>x</span></article>", "formula not set: x"),
+        "script": ("<script>nothing.here()</script>", "script error: ReferenceError"),
+        "console": ("<script>console.error('sums differ')</script>", "error in the console: sums differ"),
+        "broad": ("<main><p style='width: 1400px'>broad</p></main>", "px wide in a window of 1280: P"),
+    }
+    for name, (body, _) in (planted | {"good": (good, ""), "search": (found, "")}).items():
+        (tmp_path / f"{name}.html").write_text(head + body)
     with browser.Browser(browser.find()) as one:
         faults = browser.check(tmp_path, one)
     assert [text for text in faults if text.startswith("good")] == []
     asked = {text.split("'")[1] for text in faults if text.startswith("search")}
     assert asked == {query for query, pages in browser.QUERIES.items() if "docs/psp" not in pages}
-    for page, words in {
-        "far": "request to elsewhere: http://elsewhere.example/x.png",
-        "gone": "picture not shown: gone.png",
-        "wide": "px wide in a window of 390: DIV",
-        "formula": "formula not set: x",
-        "script": "script error: ReferenceError",
-        "console": "error in the console: sums differ",
-        "broad": "px wide in a window of 1280: P",
-    }.items():
+    for page, (_, words) in planted.items():
         assert any(text.startswith(f"{page}.html: ") and words in text for text in faults), (page, faults)
 
 
@@ -399,15 +366,8 @@ def few_pages(root, tmp_path, monkeypatch):
         '# Page\n\n<a id="place"></a>**Place.** [one](../notebooks/demo/one.ipynb) GOOD\n'
     )
     (tmp_path / "notebooks/demo").mkdir(parents=True)
-    cell = {
-        "cell_type": "markdown",
-        "id": "one",
-        "metadata": {},
-        "source": "# One\n\n[place](../../docs/page.md#place) GOOD",
-    }
-    (tmp_path / "notebooks/demo/one.ipynb").write_text(
-        json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]})
-    )
+    book = notebook(markdown("# One\n\n[place](../../docs/page.md#place) GOOD"))
+    (tmp_path / "notebooks/demo/one.ipynb").write_text(json.dumps(book))
     (tmp_path / "notebooks/manifest.toml").write_text('["demo/one"]\ntitle = "One"\n')
     monkeypatch.setenv("XCREPRO_ROOT", str(tmp_path))
     monkeypatch.setattr(generated, "pages", lambda root, items: {})
@@ -441,11 +401,8 @@ def test_a_fault_stops_the_build_and_names_the_page(few_pages, capfd, page, faul
 
 
 OPENED = (
-    "notebooks/calibration/claims.html",
-    "notebooks/beyond/audit.html",
-    "documents/jain16.html",
-    "explore.html",
-    "report.html",
+    *("notebooks/calibration/claims.html", "notebooks/beyond/audit.html", "documents/jain16.html"),
+    *("explore.html", "report.html"),
 )
 """Of the site a page of claims, a notebook, a paper's and the sliders; and a report, which lies beside them for the test."""
 

@@ -25,9 +25,8 @@ def page(root, request):
     from playwright.sync_api import sync_playwright
 
     with browser.served(folder) as home, sync_playwright() as play:
-        chromium = play.chromium.launch(
-            executable_path=browser.find(), args=["--no-sandbox", *getattr(request, "param", [])]
-        )
+        flags = ["--no-sandbox", *getattr(request, "param", [])]
+        chromium = play.chromium.launch(executable_path=browser.find(), args=flags)
         page = chromium.new_page()
         page.asked = []
         page.on("request", lambda request: page.asked.append(request.url))
@@ -46,22 +45,26 @@ def reported(page, *words: str) -> str:
     raise TimeoutError(page.inner_text("#said"))
 
 
+def judged(page, truth: Path, model: Path) -> None:
+    """Give the page two files, and ask for the report."""
+    page.set_input_files("#truth", truth)
+    page.set_input_files("#predictions", model)
+    page.click("button[type=submit]")
+
+
 def test_files_become_a_report_with_the_right_numbers_and_nothing_is_sent(page, tmp_path):
     rng = np.random.default_rng(0)
     scores = rng.random((40, 12)).astype(np.float32)
     truth = (rng.random((40, 12)) < scores / 2).astype(np.float32)
     truth[:, 0] = 1
     names = [f"<b>{label}</b>" for label in range(12)]
-    with (tmp_path / "truth.jsonl").open("w") as file:
-        for row in truth:
-            print(json.dumps([names[label] for label in np.flatnonzero(row)]), file=file)
+    lines = (json.dumps([names[label] for label in np.flatnonzero(row)]) for row in truth)
+    (tmp_path / "truth.jsonl").write_text("".join(f"{line}\n" for line in lines))
     np.save(tmp_path / "model.npy", scores)
     (tmp_path / "names.txt").write_text("\n".join(names) + "\n")
-    page.set_input_files("#truth", tmp_path / "truth.jsonl")
-    page.set_input_files("#predictions", tmp_path / "model.npy")
     page.click("summary")
     page.set_input_files("#labels", tmp_path / "names.txt")
-    page.click("button[type=submit]")
+    judged(page, tmp_path / "truth.jsonl", tmp_path / "model.npy")
     assert reported(page, "Done", "This", "no report").startswith("Done"), page.inner_text("#log")
     value = xc.metrics.precision(truth, xc.TopK.from_scores(scores, 5), 1)[0]
     assert f"{100 * value:.1f}" in page.frames[-1].inner_text("table")
@@ -75,9 +78,7 @@ def test_files_become_a_report_with_the_right_numbers_and_nothing_is_sent(page, 
 def test_the_words_of_a_refusal_are_the_commands_own(page, tmp_path):
     np.save(tmp_path / "model.npy", np.zeros((3, 4), np.float32) + np.arange(4))
     np.save(tmp_path / "truth.npy", np.eye(4)[:2])
-    page.set_input_files("#truth", tmp_path / "truth.npy")
-    page.set_input_files("#predictions", tmp_path / "model.npy")
-    page.click("button[type=submit]")
+    judged(page, tmp_path / "truth.npy", tmp_path / "model.npy")
     assert reported(page, "no report", "Done").startswith("There is no report")
     assert "3 points" in page.inner_text("#log")
 
@@ -117,9 +118,7 @@ def test_a_notebook_runs_to_its_committed_outputs_and_is_edited_stopped_and_begu
     assert reported(page, "Done") == "Done: 1 cells gave what is committed."
     page.reload()  # what was typed is still there
     reported(page, "Nothing is loaded")
-    assert (
-        page.query_selector_all("section")[-1].query_selector("textarea").input_value() == "if 6:\n\t    print(6 * 7)"
-    )
+    assert page.query_selector_all("textarea")[-1].input_value() == "if 6:\n\t    print(6 * 7)"
     cells = kept(page)
     assert [cell["cell_type"] for cell in cells] == [cell["cell_type"] for cell in notebook["cells"]]
     assert cells[-1]["source"] == "if 6:\n\t    print(6 * 7)"
@@ -171,9 +170,7 @@ def test_a_large_file_is_refused_before_it_is_read(page, tmp_path):
     np.save(tmp_path / "truth.npy", np.eye(4))
     with (tmp_path / "model.npy").open("wb") as file:
         file.truncate(2**31)
-    page.set_input_files("#truth", tmp_path / "truth.npy")
-    page.set_input_files("#predictions", tmp_path / "model.npy")
-    page.click("button[type=submit]")
+    judged(page, tmp_path / "truth.npy", tmp_path / "model.npy")
     said = reported(page, "MB")
     assert "2147 MB" in said
     assert "xcrepro report truth.npy model.npy" in said

@@ -28,12 +28,7 @@ def installed(wheel, tmp_path_factory):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("XCREPRO_")}
     own = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "PYTHONPATH": str(site)}
     # The kernels are the clone's, byte for byte, and so is what is compiled of them; the list of fonts is the machine's.
-    environment = {
-        **kept,
-        **own,
-        "NUMBA_CACHE_DIR": str(kernels.cache.home()),
-        "MPLCONFIGDIR": matplotlib.get_cachedir(),
-    }
+    environment = kept | own | {"NUMBA_CACHE_DIR": str(kernels.cache.home()), "MPLCONFIGDIR": matplotlib.get_cachedir()}
 
     def run(*command: str, cwd: str | Path = "/", status: int = 0, **changed: str) -> str:
         done = call(*command, cwd=cwd, env=environment | changed)

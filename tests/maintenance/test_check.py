@@ -12,6 +12,7 @@ from tests.repro.conftest import code, markdown
 from xcrepro.__main__ import main
 from xcrepro.repro.engine import manifest, notebooks, tidy
 
+MAKES = "item.check(a)\nitem.check(b, part='part')"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
 
 
@@ -24,6 +25,11 @@ def shown(count: int | None = None, **data: str) -> dict:
     if count is None:
         return {"output_type": "display_data", "data": data, "metadata": {}}
     return {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": count}
+
+
+def problems() -> list[str]:
+    entry = manifest.load()["demo/one"]
+    return check.problems(entry.notebook, entry)
 
 
 @pytest.fixture
@@ -45,32 +51,16 @@ def good(project):
     def save(notebook: dict, tidied: bool = True) -> list[str]:
         project.accepted(path, notebook)
         path.write_text(tidy.tidied(notebook, path) if tidied else json.dumps(notebook))
-        return check.problems(path, manifest.load()["demo/one"])
+        return problems()
 
     notebook = project.notebook(*cells)
     assert save(notebook) == []
     return notebook, save, project
 
 
-def source(number: int, text: str):
-    def plant(notebook):
-        notebook["cells"][number]["source"] = text
-
-    return plant
-
-
-def outputs(*given: dict):
-    def plant(notebook):
-        notebook["cells"][3]["outputs"] = list(given)
-
-    return plant
-
-
-def change(number: int, key: str, value: object):
-    def plant(notebook):
-        notebook["cells"][number][key] = value
-
-    return plant
+def put(number: int, **parts: object):
+    """A fault: a cell with other parts."""
+    return lambda notebook: notebook["cells"][number].update(parts)
 
 
 def says(text: str, *more: str):
@@ -90,42 +80,36 @@ def test_a_text_whose_numbers_are_held(good):
 @pytest.mark.parametrize(
     ("plant", "message"),
     [
-        (change(2, "metadata", {"tags": ["parameters"]}), "2 code cells"),
-        (source(1, 'seed = int("0")'), "`name = literal`"),
-        (source(2, "item.check(a)"), "no cell makes the table of 'part'"),
-        (
-            source(2, "print('1 of 1 agree')\nitem.check(b, 'part')"),
-            "no cell makes the table of 'the main part'",
-        ),
-        (
-            source(2, "item.check(a)\nitem.check(b, part='part')\nitem.check(c, 'x')"),
-            "'x' is made and has no table",
-        ),
-        (source(2, "item.check(a)\nitem.save_table(b, 2, 'y')"), "'y' is made and has no table"),
-        (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "'y*' is made and has no table"),
-        (source(2, "item.check(a)\nitem.check(b, f'y{1}')"), "no cell makes the table of 'part'"),
-        (change(3, "execution_count", 7), "[1, 2, 7]"),
+        (put(2, metadata={"tags": ["parameters"]}), "2 code cells"),
+        (put(1, source='seed = int("0")'), "`name = literal`"),
+        (put(2, source="item.check(a)"), "no cell makes the table of 'part'"),
+        (put(2, source="item.check(b, 'part')"), "no cell makes the table of 'the main part'"),
+        (put(2, source=f"{MAKES}\nitem.check(c, 'x')"), "'x' is made and has no table"),
+        (put(2, source="item.check(a)\nitem.save_table(b, 2, 'y')"), "'y' is made and has no table"),
+        (put(2, source="item.check(a)\nitem.check(b, f'y{1}')"), "'y*' is made and has no table"),
+        (put(2, source="item.check(a)\nitem.check(b, f'y{1}')"), "no cell makes the table of 'part'"),
+        (put(3, execution_count=7), "[1, 2, 7]"),
         (says("It gains 2.9 points."), "no comment holds '2.9'"),
         (says("It gains 2.9<!-- x -->."), "the last code cell has to end with item.check_text()"),
         (says("It gains 2.9<!-- x -->.", "item.check_text()\nx = 1"), "the last code cell has to end with"),
-        (change(2, "execution_count", None), "execution counts are"),
-        (source(2, "x = 1;"), "code cell 2 ends with `;`"),
-        (source(2, "x = 1;  # quiet"), "code cell 2 ends with `;`"),
-        (source(2, "!pip install xcrepro"), "code cell 2 installs"),
-        (source(2, "%pip install xcrepro"), "code cell 2 installs"),
-        (source(2, "os.system('conda install x')"), "code cell 2 installs"),
-        (source(2, "%matplotlib inline"), "code cell 2 is not plain Python"),
-        (source(2, "x = 1\n" * 41), "code cell 2 has 41 lines"),
-        (outputs({"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}), "ended with E: v"),
-        (outputs(stream("<object at 0x7f00aa11bb22>\n")), "'at 0x7f00aa11bb22'"),
-        (outputs(stream("read /home/me/data.txt\n")), "'/home/me/data.txt'"),
-        (source(4, "no picture"), "no cell shows figures/demo/one.png"),
-        (source(4, "![x](../../figures/demo/two.png)"), "../../figures/demo/two.png"),
-        (source(4, '<img src="../../figures/demo/two.png">'), "../../figures/demo/two.png"),
-        (source(4, "![x](https://example.org/a.png)"), "https://example.org/a.png"),
-        (change(4, "attachments", {"a.png": {"image/png": PNG}}), "a picture is attached"),
-        (source(0, "x" * 205_001), "bytes; at most 205000"),
-        (source(2, "item.check(a)\nitem.check(b, 'part')\nitem.recorded()"), "the manifest has none"),
+        (put(2, execution_count=None), "execution counts are"),
+        (put(2, source="x = 1;"), "code cell 2 ends with `;`"),
+        (put(2, source="x = 1;  # quiet"), "code cell 2 ends with `;`"),
+        (put(2, source="!pip install xcrepro"), "code cell 2 installs"),
+        (put(2, source="%pip install xcrepro"), "code cell 2 installs"),
+        (put(2, source="os.system('conda install x')"), "code cell 2 installs"),
+        (put(2, source="%matplotlib inline"), "code cell 2 is not plain Python"),
+        (put(2, source="x = 1\n" * 41), "code cell 2 has 41 lines"),
+        (put(3, outputs=[{"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}]), "ended with E: v"),
+        (put(3, outputs=[stream("<object at 0x7f00aa11bb22>\n")]), "'at 0x7f00aa11bb22'"),
+        (put(3, outputs=[stream("read /home/me/data.txt\n")]), "'/home/me/data.txt'"),
+        (put(4, source="no picture"), "no cell shows figures/demo/one.png"),
+        (put(4, source="![x](../../figures/demo/two.png)"), "../../figures/demo/two.png"),
+        (put(4, source='<img src="../../figures/demo/two.png">'), "../../figures/demo/two.png"),
+        (put(4, source="![x](https://example.org/a.png)"), "https://example.org/a.png"),
+        (put(4, attachments={"a.png": {"image/png": PNG}}), "a picture is attached"),
+        (put(0, source="x" * 205_001), "bytes; at most 205000"),
+        (put(2, source=f"{MAKES}\nitem.recorded()"), "the manifest has none"),
     ],
 )
 def test_planted_faults(good, plant, message):
@@ -137,8 +121,8 @@ def test_planted_faults(good, plant, message):
 def test_words_and_pictures_are_free(good):
     """As long as it takes to say it in sentences; the committed picture may stand on the first screen."""
     notebook, save, _ = good
-    source(0, "# A question?\n\n![The answer](../../figures/demo/one.png)\n\n" + "word " * 5000)(notebook)
-    source(2, "item.check(a)\nitem.check(b, 'part')" + "\nx = 1" * 38)(notebook)
+    put(0, source="# A question?\n\n![The answer](../../figures/demo/one.png)\n\n" + "word " * 5000)(notebook)
+    put(2, source=MAKES + "\nx = 1" * 38)(notebook)
     assert save(notebook) == []
 
 
@@ -146,8 +130,8 @@ def test_a_picture_is_committed_as_a_link(good):
     notebook, save, _ = good
     picture = shown(image_png=PNG, text_plain="<Image>")
     picture["metadata"] = {"xcrepro": {"link": "![One](../../figures/demo/one.png)"}}
-    outputs(picture)(notebook)
-    source(4, "no picture")(notebook)
+    put(3, outputs=[picture])(notebook)
+    put(4, source="no picture")(notebook)
     assert save(notebook) == []
     [kept] = notebooks.read(notebook_path())["cells"][3]["outputs"]
     assert kept["data"] == {"text/markdown": ["![One](../../figures/demo/one.png)"]}
@@ -162,9 +146,9 @@ def notebook_path():
     [
         (lambda notebook: notebook["metadata"]["kernelspec"].update(name="xc"), "the kernel is 'xc'"),
         (lambda notebook: notebook["metadata"].update(papermill={}), "papermill metadata"),
-        (change(2, "metadata", {"papermill": {"duration": 1}}), "papermill metadata"),
-        (outputs(shown(image_png=PNG, text_plain="<Image>")), "a picture is inside"),
-        (change(2, "metadata", {"tags": ["injected-parameters"]}), "a cell of injected parameters"),
+        (put(2, metadata={"papermill": {"duration": 1}}), "papermill metadata"),
+        (put(3, outputs=[shown(image_png=PNG, text_plain="<Image>")]), "a picture is inside"),
+        (put(2, metadata={"tags": ["injected-parameters"]}), "a cell of injected parameters"),
         (lambda notebook: None, "not in the canonical form"),
         (lambda notebook: notebook.update(nbformat=3), "JSON that is not a notebook"),
     ],
@@ -175,7 +159,9 @@ def test_planted_faults_that_tidying_would_hide(good, plant, message):
     assert any(message in problem for problem in save(notebook, tidied=False)), save(notebook, tidied=False)
 
 
-@pytest.mark.parametrize("plant", [source(1, "seed = 1"), source(3, "print(2)"), says("It gains 2.9<!-- x -->.")])
+@pytest.mark.parametrize(
+    "plant", [put(1, source="seed = 1"), put(3, source="print(2)"), says("It gains 2.9<!-- x -->.")]
+)
 def test_what_was_edited_is_to_be_accepted(good, plant):
     notebook, save, _ = good
     before = {**notebook["metadata"]["xcrepro"]}
@@ -183,10 +169,7 @@ def test_what_was_edited_is_to_be_accepted(good, plant):
     save(notebook)
     notebook["metadata"]["xcrepro"] = before
     notebook_path().write_text(tidy.tidied(notebook))  # which does not accept it
-    assert any(
-        "`xcrepro accept demo/one`" in problem
-        for problem in check.problems(notebook_path(), manifest.load()["demo/one"])
-    )
+    assert any("`xcrepro accept demo/one`" in problem for problem in problems())
 
 
 def test_the_project_as_a_whole(good, capsys):

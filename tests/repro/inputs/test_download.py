@@ -367,7 +367,7 @@ def twice() -> bytes:
         (lambda: special(stat.S_IFCHR), "special file"),
         (lambda: special(stat.S_IFIFO), "special file"),
         (twice, "tiny_train.txt' twice"),
-        (lambda: archive({"Tiny/a.txt": "", "tiny/A.TXT": ""}), "a.txt' twice"),
+        (lambda: archive({"Tiny/a.txt": "", "tiny/A.TXT": ""}), "A.TXT' twice"),
         (lambda: archive({"Tiny/a.txt": "", "Tiny/a.txt/b.txt": ""}), "a.txt/b.txt' twice"),
         (lambda: archive({"Tiny/a.txt/b.txt": "", "Tiny/a.txt": ""}), "a.txt' twice"),
         (lambda: archive({"Tiny/" + "a" * 300: ""}), "at most 200"),

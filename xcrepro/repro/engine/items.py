@@ -140,11 +140,6 @@ class Item:
             return False
 
     @property
-    def module(self) -> ModuleType | None:
-        """As :func:`module_of` has it."""
-        return module_of(self.entry.id)
-
-    @property
     def folder(self) -> Path:
         """The folder under which this run writes ``<id>.csv`` and so on; a run with other parameters has one of its own."""
         home = folder(self.official, self.wishes)
@@ -250,9 +245,8 @@ class Item:
         if whole and not self.parameters.get("folder"):
             own -= {name for name in own if recorded.own_data(name, self.entry.root)}
         found = {one.provenance["dataset"]: one for one in map(recorded.read, recorded.files(self.entry.id))}
-        frames = {
-            recorded.sample(one): recorded.frame(one, part, sds) for name, one in found.items() if name not in own
-        }
+        others = [one for name, one in found.items() if name not in own]
+        frames = {recorded.sample(one): recorded.frame(one, part, sds) for one in others}
         return {name: table for name, table in frames.items() if table is not None}
 
     def evidence(self, ds=None, apart=None, outcomes=None, *, printed=None, exact=None, more=()) -> pd.DataFrame:
@@ -317,9 +311,8 @@ class Item:
         if not self.official:
             moved = "" if self.wishes.own else prose_numbers.moved(notebook, self.namespace)
             self.tell(moved or "- every number of the text is the same in this run")
-            print(
-                f"{self.name()}: the text describes the committed run; the tables and the verdicts are those of yours"
-            )
+            what = "the text describes the committed run; the tables and the verdicts are those of yours"
+            print(f"{self.name()}: {what}")
             return
         found = prose_numbers.faults(notebook, self.namespace)
         said = [f"cell {one.held.cell + 1}: {one.why}" for one in found]
@@ -351,7 +344,9 @@ class Item:
                 origin = origin.removeprefix(own)
             origin = origin.lstrip("; ")
         cells = notebooks.code_cells(notebooks.read(self.entry.notebook))
-        code = figures.code_digest(self.module, "\n".join(notebooks.text(cell["source"]) for cell in cells))
+        code = figures.code_digest(
+            module_of(self.entry.id), "\n".join(notebooks.text(cell["source"]) for cell in cells)
+        )
         contents = figures.render(fig, table, code, origin)
         self._claim(table, part)
         self._write(contents, part)
@@ -387,15 +382,11 @@ class Item:
             return ""
         differs = self._differs(contents, part)
         accepts = self.wishes.accepted == self.entry.id
+        # With other libraries a clone's files stay as they are; a reader's own folder gets what was drawn.
+        stays = compare_outputs.elsewhere() and paths.is_clone() and all(file.is_file() for file in files.values())
         if self.wishes.folder:
             paths.write_together({files[suffix]: content for suffix, content in contents.items()})
-        elif (
-            accepts
-            or not compare_outputs.elsewhere()
-            or not paths.is_clone()
-            or not all(file.is_file() for file in files.values())
-        ):
-            # With other libraries a clone's files stay as they are; a reader's own folder gets what was drawn.
+        elif accepts or not stays:
             chosen = [suffix for suffix, file in files.items() if suffix in differs or not file.is_file()]
             paths.write_together({files[suffix]: contents[suffix] for suffix in chosen})
         if not differs or accepts:
@@ -446,9 +437,8 @@ def told_apart(entry: manifest.Entry, values: Mapping[str, object]) -> str:
     """The parameters that are not the committed ones, each with the committed value, as Markdown; empty where all are."""
     official = entry.official()
     differ = [name for name, value in values.items() if name not in official or value != official[name]]
-    set_to, instead = (
-        ", ".join(f"`{name} = {of[name]!r}`" for name in differ if name in of) for of in (values, official)
-    )
+    given = [", ".join(f"`{name} = {of[name]!r}`" for name in differ if name in of) for of in (values, official)]
+    set_to, instead = given
     return f"{set_to} (committed: {instead or 'no such parameter'})" if differ else ""
 
 
@@ -462,9 +452,7 @@ def own_name(entry: manifest.Entry, values: Mapping[str, object]) -> str:
         return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
     differ = {name: value for name, value in values.items() if value != official.get(name)}
-    short, whole = (
-        ",".join(f"{name}={words(name, value, cut)}" for name, value in differ.items()) for cut in (True, False)
-    )
+    short, whole = (",".join(f"{n}={words(n, value, cut)}" for n, value in differ.items()) for cut in (True, False))
     found = re.sub(r"[^\w.,=+-]", "_", short) or "own"
     if len(found) <= _LONGEST and found == (whole or "own"):
         return found
@@ -487,9 +475,8 @@ def check_parameters(entry: manifest.Entry, values: Mapping[str, object]) -> Non
 
 def _takes_inputs(entry: manifest.Entry) -> bool:
     """Whether the notebook gets its data where the names of parameters have rules."""
-    return any(
-        INPUTS in notebooks.text(cell["source"]) for cell in notebooks.code_cells(notebooks.read(entry.notebook))
-    )
+    cells = notebooks.code_cells(notebooks.read(entry.notebook))
+    return any(INPUTS in notebooks.text(cell["source"]) for cell in cells)
 
 
 def item(id: str, namespace: Mapping[str, object], /) -> Item:
@@ -504,9 +491,8 @@ def item(id: str, namespace: Mapping[str, object], /) -> Item:
     entry = entries[id]
     names = notebooks.parameters(entry.notebook)
     if missing := [name for name in names if name not in namespace]:
-        raise ArgumentError(
-            f"item {id}", f"needs the parameters {', '.join(names)}", f"none named {missing[0]}", "pass globals()"
-        )
+        rule = f"needs the parameters {', '.join(names)}"
+        raise ArgumentError(f"item {id}", rule, f"none named {missing[0]}", "pass globals()")
     values = {name: notebooks.plain(namespace[name]) for name in names}
     check_parameters(entry, values)
     found = Item(entry, values, namespace)

@@ -118,20 +118,10 @@ def _entry(root: Path, path: Path, id: str, table: object) -> Entry:
             raise refuse(f"{key} must be {words}; got {value!r}")
     if not table.get("title", "").strip():
         raise refuse("title is missing or empty")
-    recorded = table.get("recorded", {})
-    if odd := [name for name, values in recorded.items() if not isinstance(values, dict)]:
-        raise refuse(f"recorded.{odd[0]} must be a table of parameters; got {recorded[odd[0]]!r}")
-    entry = Entry(
-        id,
-        table["title"],
-        root,
-        path.parent.parent,
-        needs=tuple(table.get("needs", ())),
-        long=table.get("long", False),
-        seconds=table.get("seconds", 0),
-        recorded=recorded,
-        papers=table.get("papers", {}),
-    )
+    for name, values in table.get("recorded", {}).items():
+        if not isinstance(values, dict):
+            raise refuse(f"recorded.{name} must be a table of parameters; got {values!r}")
+    entry = Entry(id, root=root, home=path.parent.parent, **table | {"needs": tuple(table.get("needs", ()))})
     if not entry.notebook.is_file():
         raise refuse(f"its notebook {entry.notebook} is not there")
     return entry
@@ -164,9 +154,8 @@ def has_project(entries: dict[str, Entry]) -> bool:
 def require_project(entries: dict[str, Entry], what: str) -> None:
     """Refuse what would change the notebooks of an installed wheel."""
     if not has_project(entries):
-        raise XCError(
-            f"{what} needs notebooks of your own, and here is no project: `xcrepro start DIR`, then run in DIR"
-        )
+        do = "`xcrepro start DIR`, then run in DIR"
+        raise XCError(f"{what} needs notebooks of your own, and here is no project: {do}")
 
 
 def find(entries: dict[str, Entry], words: str | list[str] | tuple[str, ...] | None) -> list[str]:

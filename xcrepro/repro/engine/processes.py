@@ -21,13 +21,7 @@ _HEARTBEAT = 60.0  # seconds between two words about items that take long
 _CHILD = ("-m", "xcrepro.repro.engine.child")  # papermill, as long as its stdin is open
 _PATIENCE = 60.0  # seconds a child gets to stop its kernel, as long as that takes a slow machine
 _START = ("--start-timeout", "900")  # seconds in which a kernel starts on the slowest machine
-_THREAD_LIMITS = (
-    "XCREPRO_THREADS",
-    "NUMBA_NUM_THREADS",
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-)
+_THREAD_LIMITS = *(f"{name}_NUM_THREADS" for name in ("NUMBA", "OMP", "OPENBLAS", "MKL")), "XCREPRO_THREADS"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,24 +113,15 @@ def environment_of(root: Path, threads_each: int) -> dict[str, str]:
 class Child:
     """One papermill process and what it must have written in the end."""
 
-    def __init__(
-        self,
-        root: Path,
-        job: Job,
-        fingerprint: dict,
-        why: str,
-        environment: dict,
-    ) -> None:
+    def __init__(self, root: Path, job: Job, fingerprint: dict, why: str, environment: dict) -> None:
         self.root, self.job, self.fingerprint, self.why = root, job, fingerprint, why
         executed = self.executed = job.executed
-        self.environment = {**environment, **job.variables}
         self.log, self.notes_file = executed.with_suffix(".log"), executed.with_suffix(".notes")
-        self.environment["XCREPRO_RECORD"] = str(self.notes_file)
+        self.environment = {**environment, **job.variables, "XCREPRO_RECORD": str(self.notes_file)}
         # Where the run writes them; in an installed wheel they are read elsewhere.
         committed = job.entry.figures() if job.official else []
         self.committed = [self.root / "figures" / path.parent.name / path.name for path in committed]
-        self.began = time.monotonic()
-        self.attempts = 0
+        self.began, self.attempts = time.monotonic(), 0
         self.broken: Exception | None = None
         executed.parent.mkdir(parents=True, exist_ok=True)
         for old in (job.stamp, *job.kept) if job.stamp else ():
@@ -155,11 +140,11 @@ class Child:
             arguments += ["-y", yaml.safe_dump(self.job.values)]
         self.process = start_here(arguments, self.environment, self.log)
 
-    def _notebook(self) -> dict | None:
+    def _notebook(self) -> dict:
         try:
             return notebooks.read(self.executed)
         except (OSError, XCError):
-            return None
+            return {"cells": []}
 
     def notes(self) -> dict[str, list[str]]:
         """What the run noted of itself (:mod:`xcrepro.repro.engine.run_log`); of one that failed what can be read."""
@@ -170,17 +155,13 @@ class Child:
                 raise
             return {}
 
-    def ran_a_cell(self) -> bool:
-        notebook = self._notebook()
-        return notebook is not None and notebooks.started(notebook)
-
     def ended(self) -> bool:
         """Whether it has come to its end. A kernel that failed before its first cell is started once more."""
         if self.process.poll() is None:
             return False
         let_go(self.process)
         try:
-            if self.attempts == 1 and self.fault() and not self.ran_a_cell():
+            if self.attempts == 1 and self.fault() and not notebooks.started(self._notebook()):
                 self.start()
                 return False
         except (OSError, XCError) as error:
@@ -191,18 +172,15 @@ class Child:
         """What went wrong, with cell, message and path; empty when nothing did. What hindered the runner itself is raised."""
         if self.broken:
             raise self.broken
+        see = f"\n  see {stamps.short(self.root, self.executed)}"
         if self.process.returncode:
-            notebook = self._notebook()
-            where = stamps.short(self.root, self.executed)
-            if notebook and (failure := notebooks.failure(notebook)):
-                return f"{failure[0]}: {failure[1]}\n  see {where}"
+            if failure := notebooks.failure(self._notebook()):
+                return f"{failure[0]}: {failure[1]}{see}"
             lines = self.log.read_text(errors="replace").strip().splitlines() or ["no output"]
             return f"papermill ended with {self.process.returncode}: {lines[-1]}\n  see {stamps.short(self.root, self.log)}"
-        notes, see = self.notes(), f"\n  see {stamps.short(self.root, self.executed)}"
-        written = set(notes.get("output", []))
-        if missing := [
-            path for path in self.committed if str(path) not in written and not os.environ.get("XCREPRO_FIGURES")
-        ]:
+        written = set(self.notes().get("output", []))
+        missing = [path for path in self.committed if str(path) not in written]
+        if missing and not os.environ.get("XCREPRO_FIGURES"):
             name = stamps.short(self.root, missing[0])
             return f"{name} is committed and this run did not make it: mend the notebook, or remove the file{see}"
         return ""

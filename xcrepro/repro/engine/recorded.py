@@ -10,6 +10,7 @@ import csv
 import dataclasses
 import importlib
 import io
+import itertools
 import json
 import math
 import os
@@ -89,24 +90,19 @@ def mean(runs: Sequence[Mapping[str, list]]) -> dict[str, Table]:
         others = [run[part] for run in runs]
         shapes = {(tuple(other[0]), len(other[2])) for other in others}
         if len(shapes) > 1:
-            raise RecordMismatch(
-                f"table {part!r} has another form on another split: rows {sorted(shape[1] for shape in shapes)}; "
-                f"record one split"
-            )
+            rows = sorted(shape[1] for shape in shapes)
+            raise RecordMismatch(f"table {part!r} has another form on another split: rows {rows}; record one split")
         if not rows:
             continue
         kinds = ["float" if any(other[1][c] == "float" for other in others) else k for c, k in enumerate(kinds)]
-        found[part] = [
-            {
-                name: _mean(part, f"row {r + 1}, {name}", kinds[c], [other[2][r][c] for other in others])
-                for c, name in enumerate(names)
-            }
-            for r in range(len(rows))
-        ]
+        found[part] = []
+        for r in range(len(rows)):
+            cells = zip(names, kinds, zip(*(other[2][r] for other in others), strict=True), strict=True)
+            found[part].append({name: _mean(part, f"row {r + 1}, {name}", k, texts) for name, k, texts in cells})
     return found
 
 
-def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]:
+def _mean(part: str, where: str, kind: str, texts: Sequence[str]) -> tuple[str, str]:
     if len(set(texts)) == 1:
         return (tables.number(float(texts[0])) if kind == "float" else texts[0]), ""
     if kind not in ("int", "float"):
@@ -114,9 +110,8 @@ def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]
             return "cannot tell", ""
         if (said := _mean_sentence(texts)) is not None:
             return said, ""
-        raise RecordMismatch(
-            f"table {part!r}, {where}: {sorted(set(texts))} on different splits have no mean; record one split"
-        )
+        said = f"{sorted(set(texts))} on different splits have no mean; record one split"
+        raise RecordMismatch(f"table {part!r}, {where}: {said}")
     numbers = [float(text) for text in texts]
     if not all(map(math.isfinite, numbers)):
         return "nan", "nan"
@@ -126,7 +121,7 @@ def _mean(part: str, where: str, kind: str, texts: list[str]) -> tuple[str, str]
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
-def _mean_sentence(texts: list[str]) -> str | None:
+def _mean_sentence(texts: Sequence[str]) -> str | None:
     """Of sentences that differ only in their numbers, one with the mean of each, to as many places; else None."""
     if len({_NUMBER.sub("#", text) for text in texts}) > 1:
         return None
@@ -223,14 +218,9 @@ _MARKUP = re.compile(r"<[A-Za-z/!?]")
 
 def impossible(record: Record) -> str:
     """What of a record no run can come to, in words; empty where it is sound: a number out of its metric's range, markup."""
-    texts = [*record.provenance.values(), *record.tables]
-    texts += [
-        text
-        for table in record.tables.values()
-        for row in table
-        for name, cell in row.items()
-        for text in (name, *cell)
-    ]
+    rows = itertools.chain(*record.tables.values())
+    cells = (text for row in rows for name, cell in row.items() for text in (name, *cell))
+    texts = itertools.chain(record.provenance.values(), record.tables, cells)
     if markup := next(filter(_MARKUP.search, texts), ""):
         return f"markup, {markup[:60]!r}"
     return importlib.import_module("xcrepro.repro.published.compare_with_print").impossible(record.tables)

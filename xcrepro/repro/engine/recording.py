@@ -80,12 +80,12 @@ def _text(given: object) -> str:
 
 def command(entry: manifest.Entry, given: dict) -> str:
     """The command that records an item, in one form however it was typed."""
-    defaults = entry.official()
-    kept = [
-        name for name in defaults if name in ("dataset", "names") or given.get(name, defaults[name]) != defaults[name]
-    ]
-    kept.sort(key=lambda name: name not in ("dataset", "names"))
-    words = [f"-p {name} {'DIR' if name == 'folder' else _text(given.get(name, defaults[name]))}" for name in kept]
+    defaults, data = entry.official(), ("dataset", "names")
+    values = {name: given.get(name, default) for name, default in defaults.items()}
+    kept = sorted(
+        (name for name in values if name in data or values[name] != defaults[name]), key=lambda n: n not in data
+    )
+    words = [f"-p {name} {'DIR' if name == 'folder' else _text(values[name])}" for name in kept]
     return " ".join(["xcrepro run", entry.id, *words, "--record"])
 
 
@@ -100,12 +100,8 @@ def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dic
     defaults, own = entry.official(), entry.recorded[dataset]
     if odd := {"dataset", "names", "folder", "predictions"} & own.keys():
         raise manifest.ManifestError(f"item {entry.id}: recorded.{dataset} must not hold {sorted(odd)[0]}")
-    several = "names" in defaults
-    where = (
-        {}
-        if recorded.own_data(dataset, entry.root)
-        else {"folder": str(data) if several else os.path.join(data, dataset)}
-    )
+    several, brought = "names" in defaults, recorded.own_data(dataset, entry.root)
+    where = {} if brought else {"folder": str(data) if several else os.path.join(data, dataset)}
     if several:
         scales = {"scales": []} if "scales" in defaults else {}
         return {"names": [dataset], **scales, **where, **own}
@@ -115,29 +111,27 @@ def planned(entry: manifest.Entry, dataset: str, data: str | os.PathLike) -> dic
 def of(entry: manifest.Entry, given: dict, count: Count) -> Recording:
     """What ``given`` asks to be recorded; everything is checked here."""
     values = runner.with_own(entry, entry.official() | given)
-    committed = None if values.get("folder") else recorded.own_data(values.get("dataset"), entry.root)
-    if not values.get("folder") and not committed:
+    folder, several = values.get("folder"), "names" in values
+    committed = None if folder else recorded.own_data(values.get("dataset"), entry.root)
+    if not folder and not committed:
         rule = "must be given to record a run: what is recorded is of real data" if "folder" in values else "is missing"
         raise ArgumentError(f"folder of {entry.id}", rule, "none", "-p folder DIR")
     if values.get("predictions"):
         raise ArgumentError("predictions", "must be empty in a recorded run", values["predictions"])
-    if "names" in values:
-        if len(values["names"]) != 1:
-            raise ArgumentError(
-                "names", "must be one dataset in a recorded run", values["names"], "record one after the other"
-            )
-        dataset = values["names"][0]
-        home = Path(values["folder"]).expanduser().resolve() / dataset
-    elif "dataset" in values:
-        dataset, home = values["dataset"], committed or Path(values["folder"]).expanduser().resolve()
-    else:
+    if not several and "dataset" not in values:
         raise ArgumentError("item", "must have the parameter dataset or names to be recorded", entry.id)
+    if several and len(values["names"]) != 1:
+        rule, do = "must be one dataset in a recorded run", "record one after the other"
+        raise ArgumentError("names", rule, values["names"], do)
+    dataset = values["names"][0] if several else values["dataset"]
+    home = committed or Path(folder).expanduser().resolve()
+    home = home / dataset if several else home
     if not isinstance(dataset, str) or not _NAME.fullmatch(dataset):
         raise ArgumentError("dataset", "must be a name of letters, digits, dots and dashes", repr(dataset))
     if not home.is_dir():
         raise DataMissing(f"{home}: no such folder; it should hold the files of {dataset}")
     if not committed:
-        values["folder"] = str(home.parent if "names" in values else home)
+        values["folder"] = str(home.parent if several else home)
     split = values.get("split") or 0
     splits = count(dataset, None if committed else str(home))
     if split == MEAN and splits == 1:
@@ -177,12 +171,8 @@ def _fingerprint(recording: Recording, values: dict) -> dict:
 
 def without_engine(fingerprint: dict) -> dict:
     """The code of a fingerprint: what a table comes to does not rest on the engine, which only shows and compares it."""
-    sources = fingerprint["sources"].items()
-    kept = {
-        name: content
-        for name, content in sources
-        if not name.startswith(("xcrepro/repro/engine/", "xcrepro/repro/drawing/"))
-    }
+    left_out = "xcrepro/repro/engine/", "xcrepro/repro/drawing/"
+    kept = {name: content for name, content in fingerprint["sources"].items() if not name.startswith(left_out)}
     return {"code": fingerprint["code"], "sources": kept}
 
 
@@ -225,10 +215,8 @@ def gathered(
 def _here(recording: Recording) -> tuple[str, ...]:
     """What another needs to know to make a record again: commit, day, processor, libraries, and a digest of the data."""
     git = functools.partial(subprocess.run, cwd=recording.entry.root, capture_output=True, text=True, check=False)
-    head, edited = (
-        git(["git", "rev-parse", "HEAD"]),
-        git(["git", "diff", "--quiet", "HEAD", "--", "xcrepro", "notebooks"]),
-    )
+    head = git(["git", "rev-parse", "HEAD"])
+    edited = git(["git", "diff", "--quiet", "HEAD", "--", "xcrepro", "notebooks"])
     commit = head.stdout.strip() + ", edited" * (edited.returncode == 1) if head.returncode == 0 else "no clone"
     cpu = Path("/proc/cpuinfo")
     named = re.search(r"model name\s*:\s*(.+)", cpu.read_text(encoding="utf-8") if cpu.is_file() else "")
@@ -300,19 +288,22 @@ def problems(entries: dict[str, manifest.Entry], root: Path) -> dict[str, list[s
     standing = {path for path in home.glob("*/*/*") if path.is_file()}
     for path in sorted(standing | set(wanted)):
         name = path.relative_to(root).as_posix()
-        if path not in wanted:
-            close = did_you_mean(name, [stamps.short(root, one) for one in wanted], 1)
-            found[name] = [f"no item of manifest.toml has it under `recorded`{': ' + close if close else ''}"]
-        elif not (file := paths.committed(name, root)).is_file():
-            found[name] = [f"is not there: {wanted[path]}"]
-        else:
-            try:
-                made = recorded.read(file).provenance
-            except XCError as error:
-                found[name] = [str(error)]
-                continue
-            if made["command"] != wanted[path]:
-                found[name] = [f"was made by `{made['command']}`, the manifest has `{wanted[path]}`"]
-            elif made["dataset"] != path.stem:
-                found[name] = [f"holds the dataset {made['dataset']}"]
+        if fault := _problem(path, name, wanted, root):
+            found[name] = [fault]
     return found
+
+
+def _problem(path: Path, name: str, wanted: Mapping[Path, str], root: Path) -> str:
+    """What is wrong with a record, or with its absence; empty where nothing is."""
+    if path not in wanted:
+        close = did_you_mean(name, [stamps.short(root, one) for one in wanted], 1)
+        return f"no item of manifest.toml has it under `recorded`{': ' + close if close else ''}"
+    if not (file := paths.committed(name, root)).is_file():
+        return f"is not there: {wanted[path]}"
+    try:
+        made = recorded.read(file).provenance
+    except XCError as error:
+        return str(error)
+    if made["command"] != wanted[path]:
+        return f"was made by `{made['command']}`, the manifest has `{wanted[path]}`"
+    return "" if made["dataset"] == path.stem else f"holds the dataset {made['dataset']}"

@@ -206,24 +206,15 @@ def _plan(
     plan: dict[str, Job] = {}
     for name in manifest.with_needs(entries, named):
         entry = entries[name]
-        official = entry.official()
-        own = given if name in named else {}
+        asked = name in named
+        own = given if asked else {}
         values = with_own(entry, own)
-        same = values == official
+        same, inject = values == entry.official(), values != with_own(entry, {})
         if own:
             items_.check_parameters(entry, values)
-        label = "" if same else f"other/{items_.own_name(entry, values)}"
-        executed = entry.root / "build" / "notebooks" / label / f"{name}.ipynb"
+        home = entry.root / "build" / "notebooks" / ("" if same else f"other/{items_.own_name(entry, values)}")
         stamp = stamps.path(entry) if same else None
-        plan[name] = Job(
-            entry,
-            values,
-            same,
-            values != with_own(entry, {}),
-            (force or accept) and name in named,
-            executed,
-            stamp,
-        )
+        plan[name] = Job(entry, values, same, inject, (force or accept) and asked, home / f"{name}.ipynb", stamp)
     wanted = set(named)
     for name in reversed(plan):  # what one needs stands before it
         wanted |= set(plan[name].needs) if name in wanted else set()
@@ -248,20 +239,17 @@ class _Scheduler:
     """Starts jobs when what they need is done and a place is free, and collects their results."""
 
     def __init__(self, root, plan, results, at_once, threads_each, accepted) -> None:
-        self.root, self.plan, self.results = root, plan, dict(results)
+        self.root, self.plan, self.results, self.shown = root, plan, dict(results), 0
         self.at_once, self.accepted = at_once, accepted
         # What takes long first: at the end no core waits for another. Otherwise in the manifest's order.
         ahead = manifest.seconds_ahead({name: job.entry for name, job in plan.items()})
         self.waiting = sorted(plan, key=lambda name: -ahead[name])
-        self.room = room()
+        self.room, self.versions, self.environment = room(), stamps.versions(), environment_of(root, threads_each)
         self.taken: dict[str, float] = {}
         """What runs -> the GB that it is going to take."""
         self.digests: dict[str, str] = {}
         self.typed: dict[str, list[str]] = {}
         """Item -> the numbers that accepting it puts into its text."""
-        self.versions = stamps.versions()
-        self.environment = environment_of(root, threads_each)
-        self.shown = 0
 
     def run(self) -> None:
         for child in finished(self._next, self.at_once):
@@ -295,7 +283,13 @@ class _Scheduler:
                 job = self.plan[name]
                 done = [self.results.get(need) for need in job.needs]
                 if bad := [result for result in done if result and result.bad]:
-                    self._record(Result(name, "not run", f"it needs {bad[0].id}, which {_past(bad[0].outcome)}"))
+                    self._record(
+                        Result(
+                            name,
+                            "not run",
+                            f"it needs {bad[0].id}, which {'was ' * (bad[0].outcome == 'not run')}{bad[0].outcome}",
+                        )
+                    )
                 elif not all(done):
                     continue
                 elif self.taken and sum(self.taken.values()) + job.memory > self.room:
@@ -337,8 +331,9 @@ class _Scheduler:
         _settle(job, child.executed, notes.get("output", []), notes.get("apart", []))
         moved, other = notes.get("moved", []), notes.get("elsewhere", [])
         self.typed[name] = notes.get("typed", [])
-        if not fault and job.official and job.id not in self.accepted:
-            (other if compare_outputs.elsewhere() else moved).extend(_output_differences(job.entry, child.executed))
+        here, elsewhere = job.official and not fault, compare_outputs.elsewhere()
+        if here and name not in self.accepted:
+            (other if elsewhere else moved).extend(_output_differences(job.entry, child.executed))
         outputs = notes.get("output", []) if job.official else job.kept
         stamp = None if fault else stamps.made(job.entry, child.fingerprint, notes.get("input", []), outputs)
         if stamp and job.stamp and not moved:  # one that differs is to run, and to say so, again
@@ -348,13 +343,10 @@ class _Scheduler:
         if not job.stamp and not fault:
             kept = items_.folder(False)
             kept = kept if "XCREPRO_FIGURES" in os.environ else kept / items_.own_name(job.entry, job.values)
-            other = [*other, f"its notebook: {child.executed}", f"its figures and tables: {kept / name}*"]
-        if not fault and job.official and compare_outputs.elsewhere() and not paths.is_clone(self.root):
+            other += [f"its notebook: {child.executed}", f"its figures and tables: {kept / name}*"]
+        if here and elsewhere and not paths.is_clone(self.root):
             place = stamps.short(Path.cwd(), items_.folder(True))
-            other = [
-                *other,
-                f"its figures and tables: {place}/{name}*, made with {'; '.join(compare_outputs.elsewhere())}",
-            ]
+            other.append(f"its figures and tables: {place}/{name}*, made with {'; '.join(elsewhere)}")
         said = (*moved, *other, *(f"drawn with other bytes: {text}" for text in notes.get("redrawn", [])))
         self._record(Result(name, outcome, why, time.monotonic() - child.began, child.executed, said))
 
@@ -405,18 +397,17 @@ def _settle(job: Job, executed: Path, outputs: list[str], apart: list[str]) -> N
         part.write_text(json.dumps(ran, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
-def _past(outcome: str) -> str:
-    return {"failed": "failed", "not run": "was not run"}[outcome]
+def _pairs(entry: manifest.Entry, ran: dict) -> tuple[dict, list[tuple[dict, dict]] | None]:
+    """The committed notebook, and its code cells beside those that ran; None where the code was edited meanwhile."""
+    notebook = notebooks.read(entry.notebook)
+    same = notebooks.code_hash(notebook) == notebooks.code_hash(ran)
+    return notebook, [*zip(*map(notebooks.code_cells, (notebook, ran)), strict=True)] if same else None
 
 
 def _output_differences(entry: manifest.Entry, executed: Path) -> list[str]:
     """Each cell whose outputs are not those of the committed notebook; none where the code was edited while it ran."""
-    notebook, ran = notebooks.read(entry.notebook), notebooks.read(executed)
-    if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
-        return []
     name, found = stamps.short(entry.root, entry.notebook), []
-    pairs = zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True)
-    for number, (cell, done) in enumerate(pairs, 1):
+    for number, (cell, done) in enumerate(_pairs(entry, notebooks.read(executed))[1] or [], 1):
         if tidy.VOLATILE not in notebooks.tags(cell):
             before, after = (tidy.output_text(each.get("outputs", [])) for each in (cell, done))
             if differs := compare_outputs.difference(before, after):
@@ -427,13 +418,12 @@ def _output_differences(entry: manifest.Entry, executed: Path) -> list[str]:
 def _write_back(entry: manifest.Entry, executed: Path, moved: Sequence[str]) -> list[str]:
     """The outputs of the executed notebook into the committed one, whose prose may be newer, and the typed numbers that
     moved; the sentences that changed."""
-    notebook, ran = notebooks.read(entry.notebook), notebooks.read(executed)
-    if notebooks.code_hash(notebook) != notebooks.code_hash(ran):
-        raise XCError(
-            f"{entry.id}: the executed notebook has other code cells than {entry.notebook} (it was edited while it "
-            f"ran); run it again"
-        )
-    for cell, done in zip(notebooks.code_cells(notebook), notebooks.code_cells(ran), strict=True):
+    ran = notebooks.read(executed)
+    notebook, pairs = _pairs(entry, ran)
+    if pairs is None:
+        edited = f"{entry.notebook} (it was edited while it ran); run it again"
+        raise XCError(f"{entry.id}: the executed notebook has other code cells than {edited}")
+    for cell, done in pairs:
         cell["outputs"], cell["execution_count"] = done["outputs"], done["execution_count"]
     said = prose_numbers.rewritten(notebook, (json.loads(one) for one in moved))
     notebook["metadata"]["xcrepro"] = prose_numbers.note(notebook)

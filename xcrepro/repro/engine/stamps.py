@@ -75,10 +75,8 @@ def versions() -> dict[str, str]:
 
 # ---------------------------------------------------------------- the stamp
 
-_ALWAYS, _ALSO = (
-    ("parameters", "sources", "versions"),
-    ("recorded", "data", "needs"),
-)  # in a fingerprint, besides the code
+# In a fingerprint, besides the code.
+_ALWAYS, _ALSO = ("parameters", "sources", "versions"), ("recorded", "data", "needs")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,23 +142,20 @@ def read_at(file: Path) -> Stamp | None:
     return found if all(isinstance(part, dict) for part in parts) else None
 
 
+_WORDS = {"parameters": "parameter", "sources": "source", "recorded": "input", "data": "input", "versions": "installed"}
+"""What a changed part of a fingerprint is called; data are a recording's, whose folder may lie anywhere."""
+
+
 def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
     """Why the item must run again, in words."""
     if old is None:
         return "no finished run here yet"
     # As JSON has it, so that a tuple in the new one is no difference.
     new, was = json.loads(json.dumps(new)), old.fingerprint
-    if was.get("code") != new["code"]:
-        return "the notebook's code changed"
-    if was.get("text") != new.get("text"):
-        return "a number of its text changed"
-    for key, words in (
-        ("parameters", "parameter"),
-        ("sources", "source"),
-        ("recorded", "input"),
-        ("data", "input"),  # of a recording, whose folder may lie anywhere
-        ("versions", "installed"),
-    ):
+    for key, words in (("code", "the notebook's code changed"), ("text", "a number of its text changed")):
+        if was.get(key) != new.get(key):
+            return words
+    for key, words in _WORDS.items():
         before, now = was.get(key, {}), new.get(key, {})
         if before != now:
             return f"{words} {_difference(before, now, show=key in ('parameters', 'versions'))}"
@@ -178,12 +173,11 @@ def reason(entry: manifest.Entry, old: Stamp | None, new: dict) -> str | None:
 
 
 def _difference(old: dict, new: dict, show: bool) -> str:
-    changed = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
-    first = changed[0]
+    first, *others = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     if first not in new:
         text = f"{first} is gone"
     elif first not in old:
         text = f"{first} is new"
     else:
         text = f"{first} {old[first]} -> {new[first]}" if show else f"{first} changed"
-    return text + (f" (and {len(changed) - 1} more)" if len(changed) > 1 else "")
+    return text + (f" (and {len(others)} more)" if others else "")

@@ -28,23 +28,15 @@ def tidied(notebook: dict, path: str | os.PathLike = "notebook") -> str:
     seen: dict[str, int] = {}
     cells = []
     for cell in notebook["cells"]:
-        if (
-            cell["cell_type"] == "code"
-            and not notebooks.text(cell["source"]).strip()
-            and not set(_METADATA) & {*cell["metadata"]}
-        ):
+        empty = cell["cell_type"] == "code" and not notebooks.text(cell["source"]).strip()
+        if empty and not set(_METADATA) & {*cell["metadata"]}:
             continue  # JupyterLab adds one below the last cell that is run
         if "injected-parameters" in notebooks.tags(cell):
-            raise DataError(
-                path,
-                "a cell of injected parameters",
-                "a notebook run with its own",
-                do="Run it without -p and tidy that",
-            )
+            found, do = "a cell of injected parameters", "Run it without -p and tidy that"
+            raise DataError(path, found, "a notebook run with its own", do=do)
         if any("papermill-error" in tag for tag in notebooks.tags(cell)):
-            raise DataError(
-                path, "papermill's marks of a failed run", "a notebook that ran through", do="Mend it first"
-            )
+            found = "papermill's marks of a failed run"
+            raise DataError(path, found, "a notebook that ran through", do="Mend it first")
         cells.append(_cell(cell, seen))
     _fold_closing(cells)
     whole = {
@@ -112,10 +104,8 @@ def outputs(given: Iterable[dict]) -> list[dict]:
                 continue
             data = {mime: _lines(notebooks.text(data[mime])) for mime in _KEPT if mime in data}
             if data:
-                plain = {"data": data, "metadata": {}, "output_type": kind}
-                kept.append(
-                    {**plain, "execution_count": output["execution_count"]} if kind == "execute_result" else plain
-                )
+                count = {"execution_count": output["execution_count"]} if kind == "execute_result" else {}
+                kept.append({"data": data, "metadata": {}, "output_type": kind, **count})
     return kept
 
 
@@ -134,9 +124,7 @@ def output_text(given: Iterable[dict]) -> str:
 
 def _lines(text: str) -> list[str]:
     # Only "\n" ends a line here: splitlines() would also cut at form feeds and the like.
-    parts = text.split("\n")
-    lines = [part + "\n" for part in parts[:-1]]
-    return [*lines, parts[-1]] if parts[-1] else lines
+    return [part for part in re.split(r"(?<=\n)", text) if part]
 
 
 def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
@@ -144,10 +132,9 @@ def find(where: Iterable[str | os.PathLike] = ()) -> list[Path]:
     found: list[Path] = []
     for place in [Path(p) for p in where] or [paths.project_root() / "notebooks"]:
         if place.is_dir():
+            hidden = re.compile(r"(^|/)\.")
             inside = sorted(place.rglob("*.ipynb"))
-            found += [
-                path for path in inside if not any(part.startswith(".") for part in path.relative_to(place).parts)
-            ]
+            found += [path for path in inside if not hidden.search(path.relative_to(place).as_posix())]
         elif place.suffix == ".ipynb" and place.is_file():
             found.append(place)
         else:

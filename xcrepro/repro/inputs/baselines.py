@@ -62,9 +62,8 @@ for _name, _output in TWO_TOWERS.items():
 GRAPH, SOFT, HARD = "Two towers + graph", "Neural + soft labels", "Neural + hard labels"
 VARIANTS[GRAPH] = lambda ds, seed: models.GraphTowers(seed=seed)
 VARIANTS[SOFT] = lambda ds, seed: models.ClusterNetwork("none", soft=1.0, epochs=6, seed=seed)
-VARIANTS[HARD] = lambda ds, seed: models.ClusterNetwork(
-    "none", soft=0.0, epochs=6, seed=seed
-)  # what SOFT is compared with
+# What SOFT is compared with.
+VARIANTS[HARD] = lambda ds, seed: models.ClusterNetwork("none", soft=0.0, epochs=6, seed=seed)
 READERS = (*TWO_TOWERS, GRAPH, SOFT, HARD)  # whose fit takes the labels' words
 # A network with clusters of labels, in place of LightXML, CascadeXML and ELIAS.
 CLUSTERED = {
@@ -73,15 +72,12 @@ CLUSTERED = {
     "two levels": ("k-means", 2),
     "learned": ("learned", 1),
 }
-for _name, (_kind, _levels) in CLUSTERED.items():
-    VARIANTS[f"Clusters, {_name}"] = lambda ds, seed, kind=_kind, levels=_levels: models.ClusterNetwork(
-        kind, levels=levels, seed=seed
-    )
+for _name, _of in CLUSTERED.items():
+    VARIANTS[f"Clusters, {_name}"] = lambda ds, seed, of=_of: models.ClusterNetwork(of[0], levels=of[1], seed=seed)
 AS_POINTS = " + labels"
 VARIANTS[f"PLT{AS_POINTS}"] = lambda ds, seed: models.PLT(seed=seed)
-VARIANTS[f"Neural{AS_POINTS}"] = lambda ds, seed: models.NeuralOneVsAll(
-    dim=64, epochs=6, learning_rate=0.006, seed=seed
-)
+_AS_POINTS = {"dim": 64, "epochs": 6, "learning_rate": 0.006}
+VARIANTS[f"Neural{AS_POINTS}"] = lambda ds, seed: models.NeuralOneVsAll(**_AS_POINTS, seed=seed)
 for _name, _loss in LOSSES.items():
     VARIANTS[f"Neural, {_name}"] = lambda ds, seed, loss=_loss: models.NeuralOneVsAll(loss=loss, seed=seed)
 
@@ -111,12 +107,8 @@ def training(name: str, ds: Dataset, seed: int = 0) -> trained.Training:
     if name in READERS:
         return trained.training(model, X, Y, of=ds.name, label_features=ds.label_features)
     as_points = sparse.identity(Y.shape[1], np.float32, "csr")
-    return trained.training(
-        model,
-        sparse.vstack([X, ds.label_features], format="csr"),
-        sparse.vstack([Y, as_points], format="csr"),
-        of=ds.name,
-    )
+    parts = (X, ds.label_features), (Y, as_points)
+    return trained.training(model, *(sparse.vstack(part, format="csr") for part in parts), of=ds.name)
 
 
 def needs_label_features(name: str) -> bool:
@@ -150,10 +142,8 @@ def predictions(
     if len(found) < least:
         rule = f"must be {least} model{'s' if least > 1 else ''} or more for this item"
         raise ArgumentError("models", rule, list(found) or "none", "name more in models, or give predictions")
-    if ds.excluded:
-        found = {
-            name: top if name != plain(name) else reciprocal.without(top, ds.excluded) for name, top in found.items()
-        }
+    for name in (name for name in found if ds.excluded and name == plain(name)):
+        found[name] = reciprocal.without(found[name], ds.excluded)
     return {name: top.head(places) for name, top in found.items()}
 
 

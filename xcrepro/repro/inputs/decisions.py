@@ -49,11 +49,10 @@ class Judged:
 
     def table(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """Every value: rule, metric, k, value, stderr, low, high."""
-        rows = [
-            dict(zip(("rule", "metric", "k"), key, strict=True))
-            | self.of(lambda at, key=key: at[key], confidence_level)
-            for key in self.numbers
-        ]
+        rows = []
+        for key in self.numbers:
+            named = dict(zip(("rule", "metric", "k"), key, strict=True))
+            rows.append(named | self.of(lambda at, key=key: at[key], confidence_level))
         return pd.DataFrame(rows).drop(columns="p raw")
 
     def compare(self, pairs: Iterable[tuple[str, str]], confidence_level: float = 0.95) -> pd.DataFrame:
@@ -63,9 +62,8 @@ class Judged:
         for (metric, k), (left, right) in itertools.product(measures, pairs):
             gap = self.of(lambda at, a=(left, metric, k), b=(right, metric, k): at[a] - at[b], confidence_level)
             told = ROUNDING * max(abs(self.numbers[side, metric, k][0]) for side in (left, right))
-            if (
-                abs(gap["value"]) <= told and gap["stderr"] <= told
-            ):  # what adding up in another order leaves is no difference
+            # What adding up in another order leaves is no difference.
+            if max(abs(gap["value"]), gap["stderr"]) <= told:
                 gap = {"value": 0.0, "stderr": 0.0, "low": 0.0, "high": 0.0, "p raw": 1.0}
             rows.append({"metric": metric, "k": k, "left": left, "right": right} | gap)
         found = pd.DataFrame(rows)

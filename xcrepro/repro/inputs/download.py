@@ -15,6 +15,7 @@ import sys
 import tempfile
 import warnings
 import zipfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from xcrepro.core import extras
@@ -260,11 +261,14 @@ def unpack(archive: str | os.PathLike, folder: str | os.PathLike, *, progress: b
     try:
         with zipfile.ZipFile(archive) as bundle:
             members = bundle.infolist()
-            _refuse_flood(archive, members)
-            for member in members:
-                _refuse_escape(archive, member)
-            _refuse_twice(archive, members)
+            for found, expected in _faults(members):
+                do = "This archive is not what it claims to be: do not use it"
+                raise DataError(archive.name, found, expected, do=do)
+            most = byte_limit("XCREPRO_MAX_UNPACKED", MOST_UNPACKED)
             size, free = sum(member.file_size for member in members), shutil.disk_usage(folder).free
+            if size > most:
+                do = "Where it is meant, XCREPRO_MAX_UNPACKED=BYTES allows more"
+                raise DataError(archive.name, f"{size:,} bytes of files in it", f"at most {most:,}", do=do)
             if size > free:
                 expected = f"at most the {free:,} bytes free in {folder.parent}"
                 do = "Make room, or set XCREPRO_DATA to a folder on a larger disk"
@@ -287,60 +291,37 @@ def _extract(bundle: zipfile.ZipFile, members: list[zipfile.ZipInfo], folder: Pa
             bar.update(member.file_size)
 
 
-def _refuse_escape(archive: Path, member: zipfile.ZipInfo) -> None:
-    name = PurePosixPath(member.filename.replace("\\", "/"))
-    if not name.parts and not member.filename.endswith("/"):
-        raise _untrue(archive, "a member without a name", "a name for each file")
-    if (
-        name.is_absolute()
-        or ".." in name.parts
-        or ":" in "".join(name.parts[:1])
-        or stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR)
-    ):
-        found = f"the member {_shown(name)}, a link, a special file or outside the archive's own folder"
-        raise _untrue(archive, found, "only files below it")
-    longest = max((len(part.encode("utf-8", "surrogateescape")) for part in name.parts), default=0)
-    if len(name.parts) > NAME_PARTS or longest > NAME_LENGTH or not str(name).isprintable():
-        expected = f"names that can be printed, of at most {NAME_LENGTH} bytes a part and {NAME_PARTS} parts"
-        raise _untrue(archive, f"the member {_shown(name)}", expected)
-
-
-def _untrue(archive: Path, got: str, expected: str) -> DataError:
-    return DataError(archive.name, got, expected, do="This archive is not what it claims to be: do not use it")
-
-
-def _shown(name: PurePosixPath) -> str:
-    text = str(name)
-    return repr(text if len(text) <= 60 else f"{text[:57]}...")
-
-
-def _refuse_flood(archive: Path, members: list[zipfile.ZipInfo]) -> None:
-    """What would fill a disk or a folder, before a byte of it is unpacked."""
+def _faults(members: Sequence[zipfile.ZipInfo]) -> Iterator[tuple[str, str]]:
+    """What of an archive would fill a disk or a folder or land outside of it, or stands there twice; and what is expected."""
     if len(members) > MEMBERS:
-        raise _untrue(archive, f"{len(members):,} members", f"at most {MEMBERS:,}")
-    most = byte_limit("XCREPRO_MAX_UNPACKED", MOST_UNPACKED)
-    if (size := sum(member.file_size for member in members)) > most:
-        do = "Where it is meant, XCREPRO_MAX_UNPACKED=BYTES allows more"
-        raise DataError(archive.name, f"{size:,} bytes of files in it", f"at most {most:,}", do=do)
-    for member in members:
-        if member.file_size > max(RATIO_FROM, RATIO * member.compress_size):
-            name, sizes = _shown(PurePosixPath(member.filename)), (member.compress_size, member.file_size)
-            found = f"the member {name}, {sizes[0]:,} bytes that unpack to {sizes[1]:,}"
-            raise _untrue(archive, found, f"at most {RATIO} times as many")
-
-
-def _refuse_twice(archive: Path, members: list[zipfile.ZipInfo]) -> None:
-    """Refuse one name for two members, or for a file and a folder; upper and lower case are one, as on some systems."""
+        yield f"{len(members):,} members", f"at most {MEMBERS:,}"
     files: set[str] = set()
     folders: set[str] = set()
     for member in members:
-        name = PurePosixPath(member.filename.replace("\\", "/").lower())
-        above = {str(folder) for folder in name.parents}
-        known = files if member.is_dir() else files | folders
-        if str(name) in known or above & files:
-            raise _untrue(archive, f"the member {_shown(name)} twice", "each name once")
+        name, size = PurePosixPath(member.filename.replace("\\", "/")), member.file_size
+        shown = repr(str(name) if len(str(name)) <= 60 else f"{str(name)[:57]}...")
+        if size > max(RATIO_FROM, RATIO * member.compress_size):
+            found = f"the member {shown}, {member.compress_size:,} bytes that unpack to {size:,}"
+            yield found, f"at most {RATIO} times as many"
+        if not name.parts and not member.filename.endswith("/"):
+            yield "a member without a name", "a name for each file"
+        plain = stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
+        if name.is_absolute() or ".." in name.parts or ":" in "".join(name.parts[:1]) or not plain:
+            yield (
+                f"the member {shown}, a link, a special file or outside the archive's own folder",
+                "only files below it",
+            )
+        longest = max((len(part.encode("utf-8", "surrogateescape")) for part in name.parts), default=0)
+        if len(name.parts) > NAME_PARTS or longest > NAME_LENGTH or not str(name).isprintable():
+            expected = f"names that can be printed, of at most {NAME_LENGTH} bytes a part and {NAME_PARTS} parts"
+            yield f"the member {shown}", expected
+        # Upper and lower case are one, as on some systems.
+        lower = PurePosixPath(str(name).lower())
+        above, known = {str(folder) for folder in lower.parents}, files if member.is_dir() else files | folders
+        if str(lower) in known or above & files:
+            yield f"the member {shown} twice", "each name once"
         folders |= above
-        (folders if member.is_dir() else files).add(str(name))
+        (folders if member.is_dir() else files).add(str(lower))
 
 
 def _what_is(path: Path) -> str:

@@ -185,11 +185,9 @@ def _own(truth: Truth, mark: str, ds: Dataset) -> Recognised | None:
         raise ArgumentError("dataset", "must be a Dataset", type(ds).__name__, "xc.load and xc.twin give one")
     for part, Y in _parts(ds).items():
         if Y.shape == (truth.n_rows, truth.n_labels) and fingerprint(Y) == mark:
-            return (
-                _twin(ds.name, cast("registry.Entry", ds.entry), part, mark)
-                if isinstance(ds, Twin)
-                else _real(ds, part, mark)
-            )
+            if isinstance(ds, Twin):
+                return _twin(ds.name, cast("registry.Entry", ds.entry), part, mark)
+            return _real(ds, part, mark)
     return None
 
 
@@ -217,24 +215,18 @@ def _real(ds: Dataset, part: str, mark: str) -> Recognised:
 
 def _on_record(truth: Truth, mark: str) -> Recognised | None:
     same = [k for k in table() if (k.points, k.labels, k.pairs) == (truth.n_rows, truth.n_labels, truth.indices.size)]
-    for line in same:
-        if line.fingerprint == mark:
-            return Recognised(line.dataset, line.part, "exact", False, _name(line), mark)
-    if not same:
-        return None
-    rows = _of_rows(truth)
-    for line in same:
-        if line.rows == rows:
-            return Recognised(
-                line.dataset, line.part, "other order", False, f"{_name(line)}, its rows in another order", mark
-            )
-    counts = _of_counts(truth)
-    for line in same:
-        if line.counts == counts:
-            text = (
-                f"as many points a label and labels a point as {_name(line)}: probably that, with labels numbered anew"
-            )
-            return Recognised(line.dataset, line.part, "other labels", False, text, mark)
+    for digest, kind, match, words in (
+        (lambda _: mark, "fingerprint", "exact", "{}"),
+        (_of_rows, "rows", "other order", "{}, its rows in another order"),
+        (
+            *(_of_counts, "counts", "other labels"),
+            "as many points a label and labels a point as {}: probably that, with labels numbered anew",
+        ),
+    ):
+        own = digest(truth) if same else ""
+        for line in same:
+            if getattr(line, kind) == own:
+                return Recognised(line.dataset, line.part, match, False, words.format(_name(line)), mark)
     return None
 
 
@@ -302,8 +294,9 @@ def _table(path: Path, stamp: int) -> tuple[Known, ...]:
         return ()
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
-        if reader.fieldnames != [f.name for f in fields(Known)]:
-            raise DataError(path, f"columns {reader.fieldnames}", ", ".join(f.name for f in fields(Known)), line=1)
+        names = [f.name for f in fields(Known)]
+        if reader.fieldnames != names:
+            raise DataError(path, f"columns {reader.fieldnames}", ", ".join(names), line=1)
         numbers = ("points", "labels", "pairs")
         rows: Iterator[dict[str, Any]] = ({k: int(v) if k in numbers else v for k, v in row.items()} for row in reader)
         return tuple(Known(**row) for row in rows)

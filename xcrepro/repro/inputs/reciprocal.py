@@ -69,23 +69,18 @@ def add_pairs(ds: Dataset, share: float, seed: int = 0) -> Pairs:
     kept = widened(ds.test.Y)
     test = (kept - removed).tocsr()
     test.eliminate_zeros()
+    stacked = [
+        (ds.train.X, ds.label_features[works]),
+        (widened(ds.train.Y), back),
+        (ds.label_features, ds.test.X[items]),
+    ]
+    train_X, train_Y, words = (sparse.vstack(parts, format="csr") for parts in stacked)
     made = Dataset(
-        name=f"{ds.name}-reciprocal{share:g}-seed{seed}",
-        train=Split(
-            sparse.vstack([ds.train.X, ds.label_features[works]], format="csr"),
-            sparse.vstack([widened(ds.train.Y), back], format="csr"),
-        ),
-        test=Split(ds.test.X, test),
-        A=ds.A,
-        B=ds.B,
-        published=ds.published,
-        entry=ds.entry,
-        comparable=ds.comparable,
-        label_features=sparse.vstack([ds.label_features, ds.test.X[items]], format="csr"),
-    )
-    return Pairs(
-        made, (items, n_labels + np.arange(items.size)), (points, labels), kept, f"{ds.origin}, with reciprocal pairs"
-    )
+        f"{ds.name}-reciprocal{share:g}-seed{seed}", Split(train_X, train_Y), Split(ds.test.X, test), ds.A, ds.B,
+        published=ds.published, entry=ds.entry, comparable=ds.comparable, label_features=words,
+    )  # fmt: skip
+    itself = items, n_labels + np.arange(items.size)
+    return Pairs(made, itself, (points, labels), kept, f"{ds.origin}, with reciprocal pairs")
 
 
 def read_pairs(ds: Dataset, folder: str) -> Pairs:

@@ -165,10 +165,10 @@ def shared(record: pd.DataFrame | None = None) -> pd.DataFrame:
     for row in kept[kept["metric"].isin(_RATES)].itertuples():
         document, method = row.source.partition(":")[0], row.method.replace("COV-PLT", "COVbeta-PLT")
         own = (document, row.variant, row.row if document == "xcrepo" else 0)  # the page lists two runs of a method
-        cells = lines[row.dataset, method].setdefault(document, (own, {}))
-        if cells[0] == own:
-            cell = cells[1].setdefault((row.metric, int(row.k)), row.printed)
-            cells[1][row.metric, int(row.k)] = max(cell, row.printed, key=len)
+        first, cells = lines[row.dataset, method].setdefault(document, (own, {}))
+        if first == own:
+            place = row.metric, int(row.k)
+            cells[place] = max(cells.get(place, row.printed), row.printed, key=len)
     rows = []
     for (dataset, method), of in lines.items():
         for (one, ((_, variant, _), first)), (two, ((_, other, _), second)) in itertools.combinations(of.items(), 2):
@@ -179,25 +179,14 @@ def shared(record: pd.DataFrame | None = None) -> pd.DataFrame:
                 a, b = first[metric, k], second[metric, k]
                 apart = round(checks.Cell.of(b).value - checks.Cell.of(a).value, 6)
                 rows.append((dataset, method, metric, k, one, two, a, b, apart, ", ".join(sorted(said))))
-    table = pd.DataFrame(rows, columns=_SHARED)
+    table = pd.DataFrame(rows, columns=list(_SHARED))
     groups = table.groupby(["dataset", "method", "metric", "first", "second"], sort=False)["difference"]
     order = ["most", "dataset", "method", "metric", "k"]
     table = table.assign(most=-groups.transform(lambda gap: gap.abs().max()))
     return table.sort_values(order, kind="stable", ignore_index=True).drop(columns="most")
 
 
-_SHARED = [
-    "dataset",
-    "method",
-    "metric",
-    "k",
-    "first",
-    "second",
-    "printed first",
-    "printed second",
-    "difference",
-    "said",
-]
+_SHARED = "dataset", "method", "metric", "k", "first", "second", "printed first", "printed second", "difference", "said"
 _TREATED = ("isotonic", "platt", "isotonic-separate", "platt-separate", "head-1000")
 _RATES = ("P", "N", "PSP", "PSN")
 

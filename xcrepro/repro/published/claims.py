@@ -382,28 +382,20 @@ def _evidence(evidence, claims: Claims, own: Iterable[str]) -> tuple[pd.DataFram
     import pandas as pd
 
     if not isinstance(evidence, pd.DataFrame):
-        raise ArgumentError(
-            "evidence", "must be a table of differences, as xc.compare gives it", type(evidence).__name__
-        )
+        rule = "must be a table of differences, as xc.compare gives it"
+        raise ArgumentError("evidence", rule, type(evidence).__name__)
     if not len(evidence):
         raise ArgumentError("evidence", "must have a comparison or more", "no row")
     own = [own] if isinstance(own, str) else list(own)
-    told = np.zeros(len(evidence), bool)
-    if "outcome" in evidence:
-        told = (evidence["outcome"].fillna("").astype(str) != "").to_numpy()
-    said = _told(evidence[told], claims, own) if told.any() else pd.DataFrame(columns=list(_COMPARED))
-    evidence = evidence[~told]
-    if not len(evidence):
-        return pd.DataFrame(columns=["id", *_NEEDED, "pair"]), said
-    table = claims.table
-    if missing := [name for name in _NEEDED if name not in evidence]:
-        do = "xc.compare gives all but dataset and source" if {*missing} & {"dataset", "source"} else ""
-        rule = f"must have the columns {', '.join(_NEEDED)}"
-        raise ArgumentError("evidence", rule, f"none named {', '.join(missing)}", do)
-    if not {"p raw", "stderr"} & {*evidence} and not {"low", "high"} <= {*evidence}:
+    said = _texts(evidence, "outcome") != ""
+    told, out = (evidence[of].reset_index(drop=True) for of in (said, ~said))
+    told = _told(told, claims, own) if len(told) else pd.DataFrame(columns=list(_COMPARED))
+    if not len(out):
+        return pd.DataFrame(columns=["id", *_NEEDED, "pair"]), told
+    _has(out, _NEEDED, "xc.compare gives all but dataset and source" if {"dataset", "source"} - {*out} else "")
+    if not {"p raw", "stderr"} & {*out} and not {"low", "high"} <= {*out}:
         rule = "must have an error: 'p raw', 'stderr', or 'low' and 'high'"
-        raise ArgumentError("evidence", rule, ", ".join(map(str, evidence.columns)))
-    out = evidence.reset_index(drop=True)
+        raise ArgumentError("evidence", rule, ", ".join(map(str, out.columns)))
     for name in ("value", "stderr", "low", "high", "p raw"):
         try:
             out[name] = pd.to_numeric(out[name]).astype("float64") if name in out else np.nan
@@ -411,15 +403,10 @@ def _evidence(evidence, claims: Claims, own: Iterable[str]) -> tuple[pd.DataFram
             raise ArgumentError(f"evidence[{name!r}]", "must have numbers", f"a column of {out[name].dtype}") from None
     for name in out["source"].unique():
         one_of("evidence['source']", name, SOURCES)
-    out["dataset"] = [str(name) for name in out["dataset"]]
-    names = {name: name if name in own else _dataset(name, own) for name in out["dataset"].unique()}
-    out["dataset"] = out["dataset"].map(names)
+    out["dataset"] = [_dataset(str(name), own) for name in out["dataset"]]
     units = _units()
-    some_of(
-        "evidence['metric']",
-        list(out["metric"].unique()),
-        list(dict.fromkeys([*units, *filter(None, table["metric"])])),
-    )
+    known = dict.fromkeys([*units, *filter(None, claims.table["metric"])])
+    some_of("evidence['metric']", list(out["metric"].unique()), list(known))
     percent = out["metric"].map(lambda name: units.get(name) == "fraction" and "bare" not in name and "PS-" not in name)
     if (wrong := percent & (out["value"].abs() > 1)).any():
         rule = "must have differences of fractions, from -1 to 1"
@@ -427,51 +414,59 @@ def _evidence(evidence, claims: Claims, own: Iterable[str]) -> tuple[pd.DataFram
         came = f"{one['value']:g} for {one['metric']} on {one['dataset']}"
         raise ArgumentError("evidence['value']", rule, came, "divide percent by 100")
     out["k"] = [_whole(k) for k in out["k"]]
-    out["id"] = out["id"].astype(object).fillna("").astype(str) if "id" in out else ""
+    out["id"] = _texts(out, "id")
     claims._known(filter(None, out["id"].unique()))
     # One pair is one comparison, whichever way round it comes; the cells of a claim are known by what they are of.
     pairs = out[["id", "left", "right"]].astype(str).itertuples(index=False)
     out["pair"] = [(one.id, one.left) if one.id else tuple(sorted((one.left, one.right))) for one in pairs]
-    key = ["dataset", "metric", "k", "pair"]
-    if (again := out.duplicated(["source", *key])).any():
-        one = out[again].iloc[0]
-        came = f"{one['left']} and {one['right']}, {one['metric']}, k = {one['k']}, on {one['dataset']} again"
-        raise ArgumentError("evidence", "must have each comparison of a source once", came)
-    live = out.assign(live=out["source"] == "real, live").groupby(key, dropna=False)["live"].transform("any")
-    return out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True), said
+    name = "{left} and {right}, {metric}, k = {k}, on {dataset}"
+    return _once(out, ["dataset", "metric", "k", "pair"], "comparison", name), told
 
 
 def _told(told: pd.DataFrame, claims: Claims, own: list[str]) -> pd.DataFrame:
     """What cells say of claims, checked, in the columns of comparisons."""
     import numpy as np
 
-    if missing := [name for name in _OUTCOME if name not in told]:
-        raise ArgumentError("evidence", f"must have the columns {', '.join(_OUTCOME)}", f"none named {missing[0]}")
-    out = told.reset_index(drop=True)
-    for name in (*_OUTCOME, "effect"):
-        out[name] = out[name].astype(object).fillna("").astype(str) if name in out else ""
+    _has(told, _OUTCOME)
+    out = told.assign(**{name: _texts(told, name) for name in (*_OUTCOME, "effect")})
     claims._known(out["id"])
     for name in out["source"].unique():
         one_of("evidence['source']", name, SOURCES)
     for word in out["outcome"].unique():
         one_of("evidence['outcome']", word, _WORDS)
-    anywhere = out["source"].isin(("print", "exact"))
-    for at in np.flatnonzero((out["dataset"] != "") | ~anywhere):
-        name = out.at[at, "dataset"]
-        out.at[at, "dataset"] = name if name in own else _dataset(name, own)
-    if (again := out.duplicated(["id", "dataset", "source"])).any():
-        one = out[again].iloc[0]
-        came = f"{one['id']} on {one['dataset'] or 'no dataset'} ({one['source']}) again"
-        raise ArgumentError("evidence", "must have each outcome of a source once", came)
-    live = out.assign(live=out["source"] == "real, live").groupby(["id", "dataset"])["live"].transform("any")
-    out = out[~(live & (out["source"] == "real, recorded"))].reset_index(drop=True)
+    anywhere = out["source"].isin(("print", "exact")) & (out["dataset"] == "")
+    out["dataset"] = out["dataset"].mask(~anywhere, out.loc[~anywhere, "dataset"].map(lambda name: _dataset(name, own)))
+    out = _once(out, ["id", "dataset"], "outcome", "{id} on {dataset} ({source})")
     out[["value", "low", "high", "p"]], out[["metric", "k", "left", "right"]], out["clear"] = np.nan, "", False
     return out[list(_COMPARED)]
 
 
+def _texts(table: pd.DataFrame, column: str) -> pd.Series:
+    """A column as texts, empty where nothing stands."""
+    import pandas as pd
+
+    given = table[column] if column in table else pd.Series("", table.index)
+    return given.astype(object).fillna("").astype(str)
+
+
+def _has(table: pd.DataFrame, columns: Iterable[str], do: str = "") -> None:
+    if missing := [name for name in columns if name not in table]:
+        rule = f"must have the columns {', '.join(columns)}"
+        raise ArgumentError("evidence", rule, f"none named {', '.join(missing)}", do)
+
+
+def _once(rows: pd.DataFrame, key: list[str], what: str, name: str) -> pd.DataFrame:
+    """Without what is recorded where a live row says the same; refused where a source says it twice."""
+    if (again := rows.duplicated(["source", *key])).any():
+        came = f"{name.format(**rows[again].iloc[0])} again"
+        raise ArgumentError("evidence", f"must have each {what} of a source once", came)
+    live = rows.assign(live=rows["source"] == "real, live").groupby(key, dropna=False)["live"].transform("any")
+    return rows[~(live & (rows["source"] == "real, recorded"))].reset_index(drop=True)
+
+
 def _dataset(name: str, own: list[str]) -> str:
     real = name.removesuffix(registry.SYNTHETIC)
-    if real in _datasets():
+    if name in own or real in _datasets():
         return name
     try:
         return registry.get(real).printed_name + name[len(real) :]
@@ -572,11 +567,7 @@ def _with_errors(claim, comparisons: pd.DataFrame, confidence_level: float) -> p
         apart, reached = np.abs(off), half >= np.abs(off)
     half = np.where(reached & alone, apart * (1 - 1e-9), np.where(~reached & ~alone & ~np.isnan(raw), apart, half))
     comparisons["low"], comparisons["high"] = comparisons["value"] - half, comparisons["value"] + half
-    side = (
-        np.sign(target - comparisons["value"].abs())
-        if within
-        else np.sign(off) * (1 if claim.direction == "above" else -1)
-    )
+    side = np.sign(target - np.abs(value) if within else off if claim.direction == "above" else -off)
     comparisons["clear"] = sure & (side > 0)
     holds, fails = alone & (side > 0), sure & (side < 0)
     comparisons["outcome"] = np.where(holds, "holds", np.where(fails, "does not hold", "cannot tell"))

@@ -85,11 +85,10 @@ def _numbers(tables_: Mapping[str, Sequence[Mapping[str, tuple[str, str]]]]) -> 
     for part, table in tables_.items():
         who = next((name for name in ("model", "rule", "method") if table and name in table[0]), None)
         for line in table if who and part != "evidence" else ():
+            named = [(name, cell, math.nan) for name, cell in line.items() if name != who]
             if {"metric", "k", "value"} <= line.keys():
                 low, high = (_number(line.get(name, ("", ""))[0]) for name in ("low", "high"))
                 named = [(line["metric"][0], line["value"], (high - low) / 2)]
-            else:
-                named = [(name, cell, math.nan) for name, cell in line.items() if name != who]
             for name, cell, half in named:
                 if found := _metric(name):
                     yield part, who, line, found, cell, half
@@ -202,9 +201,8 @@ def row(
     off = cell.value - line.value
     unknown = math.isnan(off)  # what was meant cannot be read from the print
     stands_in = f", here {cell.method}" * (cell.method == STAND_INS.get((line.source.partition(":")[0], line.method)))
-    read = (
-        "" if unknown or _number(line.printed.replace(",", "")) == line.value else f", read as {line.value:.{digits}f}"
-    )
+    plain = unknown or _number(line.printed.replace(",", "")) == line.value
+    read = "" if plain else f", read as {line.value:.{digits}f}"
     return {
         "table": line.source,
         "method": f"{line.method} {line.variant}".strip() + stands_in,

@@ -54,9 +54,8 @@ def cells(claims: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     parts = []
     for id, table in claims.items():
         own = [name for name in table if name not in _COLUMNS]
-        parts.append(
-            table.assign(id=id, left=table[own].astype(str).agg(", ".join, axis=1), right="").drop(columns=own)
-        )
+        left = table[own].astype(str).agg(", ".join, axis=1)
+        parts.append(table.assign(id=id, left=left, right="").drop(columns=own))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
@@ -80,9 +79,8 @@ def exact(outcomes: Outcomes) -> pd.DataFrame:
 
 
 def _told(source: str, dataset: str, outcomes: Outcomes) -> pd.DataFrame:
-    rows = [
-        (source, dataset, id, _WORDS[None if ok is None else bool(ok)], words) for id, (ok, words) in outcomes.items()
-    ]
+    words = {id: (_WORDS[None if ok is None else bool(ok)], said) for id, (ok, said) in outcomes.items()}
+    rows = [(source, dataset, id, *told) for id, told in words.items()]
     return pd.DataFrame(rows, columns=["source", "dataset", "id", "outcome", "effect"])
 
 
@@ -109,23 +107,16 @@ def _over_splits(table: pd.DataFrame, sds: pd.DataFrame) -> pd.DataFrame:
 
 def _joined(here: pd.DataFrame, others: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """And recorded evidence by dataset, its live rows as recorded ones; of data that come with the kit it is of all records."""
-    there = []
+    # What was found here, of built-in counts or of records of several splits, goes before a record's own.
+    own = here.loc[here["source"].isin([_LIVE, _RECORDED]), ["id", "dataset"]] if "id" in here else pd.DataFrame()
+    known, there = {*own.dropna().itertuples(index=False, name=None)}, []
     for name, table in sorted(others.items()):
         table = table[table["source"] == _LIVE].assign(source=_RECORDED)
         if recorded.own_data(name):
             table["dataset"] = [one + WHOLE for one in table["dataset"]]
+        if "id" in table:
+            table = table[[pair not in known for pair in zip(table["id"], table["dataset"], strict=True)]]
         there.append(table)
-    if (
-        "id" in here
-    ):  # what was found here, of built-in counts or of records of several splits, goes before a record's own
-        own = here.loc[here["source"].isin([_LIVE, _RECORDED]), ["id", "dataset"]]
-        own = set(own.dropna().itertuples(index=False, name=None))
-        there = [
-            table[[pair not in own for pair in zip(table["id"], table["dataset"], strict=True)]]
-            if "id" in table
-            else table
-            for table in there
-        ]
     return pd.concat([here, *(table for table in there if len(table))], ignore_index=True)
 
 
@@ -283,9 +274,8 @@ def counted(claims: pd.DataFrame) -> pd.DataFrame:
     """How many claims of :func:`of_paper` each kind of evidence decides, and how they come out by it."""
     rows = []
     for name, part in claims.groupby("section", sort=False):
-        rows.append(
-            {"evidence": name, "claims": len(part)} | {word: (part["outcome"] == word).sum() for word in OUTCOMES}
-        )
+        counts = {word: (part["outcome"] == word).sum() for word in OUTCOMES}
+        rows.append({"evidence": name, "claims": len(part)} | counts)
     order = [*SECTIONS.values()].index
     table = pd.DataFrame(rows).sort_values("evidence", key=lambda names: names.map(order), ignore_index=True)
     return table[["evidence", "claims", *(word for word in reversed(OUTCOMES) if table[word].any())]]
@@ -302,11 +292,8 @@ class Page:
         self.open = open
 
     def __repr__(self) -> str:
-        return "\n".join(
-            f"{SECTIONS[name]}: {row['claim']} [{row['verdict']}]"
-            for name, part in self.parts
-            for _, row in part.iterrows()
-        )
+        rows = ((SECTIONS[name], row) for name, part in self.parts for _, row in part.iterrows())
+        return "\n".join(f"{title}: {row['claim']} [{row['verdict']}]" for title, row in rows)
 
     def _repr_markdown_(self) -> str:
         return "\n\n".join(self._table(name, part) for name, part in self.parts if len(part))

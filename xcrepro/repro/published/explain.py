@@ -7,7 +7,9 @@ many candidates that some agree with anything.
 
 from __future__ import annotations
 
+import itertools
 import math
+import numbers
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -182,7 +184,8 @@ class _Printed:
 
     @classmethod
     def of(cls, value: str | float) -> _Printed:
-        text = value.strip() if isinstance(value, str) else repr(float(value)) if _is_number(value) else ""
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        text = value.strip() if isinstance(value, str) else repr(float(value)) if number else ""
         try:
             number = Decimal(text.removesuffix("%").strip().replace(",", ""))
             finite = number.is_finite()
@@ -205,10 +208,6 @@ class _Printed:
         """Decimals to which both are the same."""
         apart = abs(value - self.value)
         return next((d for d in range(self.decimals, 0, -1) if apart <= float(f"5e-{d + 1}") + 1e-11), 0)
-
-
-def _is_number(value) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -367,8 +366,15 @@ def _registered(reading: _Reading, ks: list[int]) -> Iterator[_Candidate]:
     if reading.variant == _STANDARD and reading.truth.n_rows <= 20_000:
         names.append("coverage (reachable)")
     found = state.of(reading.truth, reading.top, ks, names).compute()
+    yield from _of_table(found, reading.variant, reading.source)
+
+
+def _of_table(found: pd.DataFrame, variant: str, source: str = "") -> Iterator[_Candidate]:
+    """Of metric, k and value; where no source is given it is that of the registry."""
+    from xcrepro.core.metrics import registry
+
     for name, k, value in found.itertuples(index=False):
-        yield _Candidate(name, int(k), reading.variant, value, reading.source or registry.METRICS[name].source)
+        yield _Candidate(name, int(k), variant, value, source or registry.METRICS[name].source)
 
 
 def _per_row(values: np.ndarray, by: np.ndarray) -> np.ndarray:
@@ -424,30 +430,21 @@ def _by_labels(reading: _Reading, ks: list[int], train: Truth | None) -> Iterato
         P, R, F = _per_row(tp, predicted), _per_row(tp, true), _per_row(2.0 * tp, predicted + true)
         either = (predicted > 0) | (true > 0)
         largest = int(np.flatnonzero(either)[-1]) + 1 if either.any() else 1
-        sets = [
-            ("over labels of test", true > 0, "labels with a test positive"),
-            ("over labels of test or predicted", either, "scikit-learn on the labels that occur"),
-            (
-                "over labels up to the largest",
-                np.arange(n_labels) < largest,
-                "napkinXC: divides by the largest id seen + 1",
-            ),
-            ("over labels of train", seen, "labels with a train point"),
-            (
-                "over labels of test and train",
-                None if seen is None else seen & (true > 0),
-                "labels with a point in both",
-            ),
-        ]
-        for words, labels, source in sets:
-            if labels is None or labels.sum() in (0, n_labels):
-                continue
+        sets = {
+            "of test": (true > 0, "labels with a test positive"),
+            "of test or predicted": (either, "scikit-learn on the labels that occur"),
+            "up to the largest": (np.arange(n_labels) < largest, "napkinXC: divides by the largest id seen + 1"),
+        }
+        if seen is not None:
+            sets["of train"] = seen, "labels with a train point"
+            sets["of test and train"] = seen & (true > 0), "labels with a point in both"
+        for words, (labels, source) in sets.items():
             for name, values in (("macro-P", P), ("macro-R", R), ("macro-F1", F)):
-                yield _Candidate(f"{name} ({words})", k, reading.variant, float(values[labels].mean()), source)
-        yield _Candidate(
-            "macro-P (over labels predicted)", k, reading.variant, float(_per_row(P.sum(), (predicted > 0).sum())),
-            "labels never predicted left out",
-        )  # fmt: skip
+                if 0 < labels.sum() < n_labels:
+                    definition, value = f"{name} (over labels {words})", float(values[labels].mean())
+                    yield _Candidate(definition, k, reading.variant, value, source)
+        value, source = float(_per_row(P.sum(), (predicted > 0).sum())), "labels never predicted left out"
+        yield _Candidate("macro-P (over labels predicted)", k, reading.variant, value, source)
         both = P.mean() + R.mean()
         value = float(2 * P.mean() * R.mean() / max(both, 1e-300))
         source = "of macro-P and macro-R, instead of the mean of labels' F1 (Opitz and Burst 2019)"
@@ -500,8 +497,7 @@ def _ties_averaged(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidat
         return
     words, source = "ties averaged", "the mean over all orders of tied places, as scikit-learn's ndcg_score"
     found = evaluate(truth, top, ks, metrics=["P", "R", "nDCG", "nDCG (ideal k)"], ties="expected")
-    for name, k, value in found.sort_values("k", kind="stable").itertuples(index=False):
-        yield _Candidate(name, int(k), words, value, source)
+    yield from _of_table(found.sort_values("k", kind="stable"), words, source)
 
 
 def _lrap_of_all_places(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]:
@@ -528,8 +524,7 @@ def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]
         return
     names = [name for name in registry.names("pairs", "scores") if name not in ("pairs", "smECE")]
     found = calibration.calibration_table(truth, top, ks, metrics=names)
-    for name, k, value in found.itertuples(index=False):
-        yield _Candidate(name, int(k), _STANDARD, value, registry.METRICS[name].source)
+    yield from _of_table(found, _STANDARD)
     for k in ks:
         pairs = calibration.pairs(truth, top, k)
         if pairs[0].size == 0:
@@ -537,18 +532,14 @@ def _calibration(truth: Truth, top: TopK, ks: list[int]) -> Iterator[_Candidate]
         for bins in BINS:
             for closed in ("left", "right", "torchmetrics"):
                 if (bins, closed) != (calibration.BINS, "left"):
-                    value = calibration.ece(*pairs, bins=bins, closed=closed)
-                    words = (
-                        f"{bins} bins, closed {closed}" if closed != "torchmetrics" else f"{bins} bins, as torchmetrics"
-                    )
-                    yield _Candidate("ECE", k, words, value, "other bins")
+                    words = f"{bins} bins, " + ("as torchmetrics" if closed == "torchmetrics" else f"closed {closed}")
+                    yield _Candidate("ECE", k, words, calibration.ece(*pairs, bins=bins, closed=closed), "other bins")
             if bins != calibration.BINS:
                 yield _Candidate("ACE", k, f"{bins} bins", calibration.ace(*pairs, bins=bins), "other bins")
             filled = calibration.reliability(*pairs, bins=bins, band=None).query("count > 0")
             value = float((filled["confidence"] - filled["accuracy"]).abs().mean())
-            yield _Candidate(
-                "ACE (average)", k, f"{bins} bins", value, "netcal: all bins of equal width weigh the same"
-            )
+            source = "netcal: all bins of equal width weigh the same"
+            yield _Candidate("ACE (average)", k, f"{bins} bins", value, source)
 
 
 # ---------------------------------------------------------------------- propensities
@@ -566,22 +557,17 @@ def _weights(truth: Truth, train: Truth | None, AB: tuple[float, float]) -> Iter
         counted = {"train": (train.label_counts(), train.n_rows)} | counted | {"train and test": both}
     own = next(iter(counted))
     for A, B in dict.fromkeys([AB, *PROPENSITIES]):
-        for counts_of, (counts, _) in counted.items():
-            for n_of, (_, n) in counted.items():
-                if n < 3 or counts.max(initial=0) > n or (B <= 0 and not counts.all()):
-                    continue
-                words = []
-                if (A, B) != AB:
-                    if n_of != counts_of:
-                        continue
-                    words.append(f"A {A:g}, B {B:g}")
-                if counts_of != own:
-                    words.append(f"propensities from {counts_of} counts")
-                if n_of != counts_of:
-                    words.append(f"N of {n_of}")
-                source = "counts or N of another matrix" if (counts_of, n_of) != (own, own) else ""
-                source = source or ("A and B of other datasets" if words else "")
-                yield ", ".join(words), source, propensity.inverse(counts, n, A, B)
+        for (counts_of, (counts, _)), (n_of, (_, n)) in itertools.product(counted.items(), repeat=2):
+            if n < 3 or counts.max(initial=0) > n or (B <= 0 and not counts.all()):
+                continue
+            if (A, B) != AB and n_of != counts_of:
+                continue
+            words = [f"A {A:g}, B {B:g}"] * ((A, B) != AB)
+            words += [f"propensities from {counts_of} counts"] * (counts_of != own)
+            words += [f"N of {n_of}"] * (n_of != counts_of)
+            source = "counts or N of another matrix" if (counts_of, n_of) != (own, own) else ""
+            source = source or ("A and B of other datasets" if words else "")
+            yield ", ".join(words), source, propensity.inverse(counts, n, A, B)
 
 
 def _scored(reading: _Reading, ks: list[int], words: str, source: str, weights: np.ndarray) -> Iterator[_Candidate]:
@@ -590,8 +576,8 @@ def _scored(reading: _Reading, ks: list[int], words: str, source: str, weights: 
     needing = ("inverse_propensity",)
     names = [one.name for one in registry.METRICS.values() if one.fold == "rows" and one.needs == needing]
     variant = ", ".join(part for part in (reading.variant, words) if part)
-    for name, k, value in state.of(reading.truth, reading.top, ks, names, weights).compute().itertuples(index=False):
-        yield _Candidate(name, int(k), variant, value, source or reading.source or registry.METRICS[name].source)
+    of_weights = state.of(reading.truth, reading.top, ks, names, weights).compute()
+    yield from _of_table(of_weights, variant, source or reading.source)
     found = reading.hits() * weights[np.maximum(reading.top.ids, 0)]
     best = _best(reading.truth, weights, max(ks))
     discount = 1.0 / arithmetic.log2(np.arange(max(ks)) + 2.0)

@@ -11,7 +11,7 @@ import csv
 import dataclasses
 import io
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from xcrepro.core.errors import DataError
@@ -67,24 +67,28 @@ def read(path: Path) -> list[Row]:
         For other columns, a kind or extent that is not known, and a row named twice.
     """
     names = [field.name for field in dataclasses.fields(Row)][1:]
-    found, seen = [], set()
+    found: dict[tuple[str, str], Row] = {}
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, strict=True)
         if reader.fieldnames != names:
             raise DataError(path, f"columns {reader.fieldnames}", ", ".join(names), line=1)
         for one in reader:
-            if None in one or None in one.values():
-                raise DataError(path, "more or fewer cells than columns", f"{len(names)} cells", line=reader.line_num)
-            row = Row(reader.line_num, **one | {"items": tuple(one["items"].split())})
-            if row.kind not in KINDS:
-                raise DataError(path, f"kind {row.kind!r}", f"one of {', '.join(KINDS)}", line=row.line)
-            if row.extent not in EXTENTS and (row.extent or row.kind != "beyond"):
-                raise DataError(path, f"extent {row.extent!r}", f"one of {', '.join(EXTENTS)}", line=row.line)
-            if (row.document, row.name) in seen:
-                raise DataError(path, f"{row.document}, {row.name} a second time", "each once", line=row.line)
-            seen.add((row.document, row.name))
-            found.append(row)
-    return found
+            if fault := _fault(one, found):
+                raise DataError(path, *fault, line=reader.line_num)
+            found[one["document"], one["name"]] = Row(reader.line_num, **one | {"items": tuple(one["items"].split())})
+    return [*found.values()]
+
+
+def _fault(line: dict, known: Container) -> tuple[str, str] | None:
+    """What a line of the listing has, and what it should; None where it is sound."""
+    if None in line or None in line.values():
+        return "more or fewer cells than columns", f"{len(dataclasses.fields(Row)) - 1} cells"
+    if line["kind"] not in KINDS:
+        return f"kind {line['kind']!r}", f"one of {', '.join(KINDS)}"
+    if line["extent"] not in EXTENTS and (line["extent"] or line["kind"] != "beyond"):
+        return f"extent {line['extent']!r}", f"one of {', '.join(EXTENTS)}"
+    again = f"{line['document']}, {line['name']} a second time", "each once"
+    return again if (line["document"], line["name"]) in known else None
 
 
 def text(rows: Sequence[Row]) -> str:

@@ -64,40 +64,36 @@ def _fractions(cells: Mapping[tuple[str, int], Cell], whole: float) -> Iterator[
 
 def _read(path: Path) -> tuple[dict[tuple[str, str, str], dict[tuple[str, int], Cell]], list[str]]:
     """The rows, and the names of metrics that were not understood."""
-    with io.StringIO(_text(path), newline="") as file:
-        lines = _lines(path, file)
-        header = [name.strip() for name in next(lines, [])]
-        places = {name.casefold(): i for i, name in enumerate(header)}
-        tidy = "metric" in places and "value" in places
-        names = [name.casefold() for name in header]
-        used = (*_LABELS, *(("metric", "k", "value") if tidy else ()))
-        if twice := [name for name in used if names.count(name) > 1]:
-            raise DataError(path, f"the column {twice[0]} {names.count(twice[0])} times", "each column once", line=1)
-        wide = {i: known for i, name in enumerate(header) if (known := _metric(name))} if not tidy else {}
-        if not tidy and not wide:
-            raise DataError(
-                path, f"columns {', '.join(header) or '(none)'}", "metric and value, or columns such as P@1", line=1,
-                do="`xcrepro audit --help` shows both forms",
-            )  # fmt: skip
-        if "method" not in places and header and not ({"metric", *_LABELS} & {*places}) and _metric(header[0]) is None:
-            header[0], places = "method", {"method": 0, **places}
-        rows: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
-        unread = (name for i, name in enumerate(header) if i not in wide and name.casefold() not in ("", *_LABELS))
-        others = {} if tidy else dict.fromkeys(unread)
-        for number, fields in enumerate(lines, start=2):
-            if not any(field.strip() for field in fields):
-                continue
-            if len(fields) != len(header):
-                raise DataError(path, f"{len(fields)} fields", f"{len(header)}, as in the header", line=number)
-            cells = rows.setdefault(tuple(_plain(fields[places[n]]) if n in places else "" for n in _LABELS), {})
-            if tidy:
-                name = _tidy_name(path, number, fields, places)
-                todo = {_metric(name): fields[places["value"]]}
-                others |= {name: None} if None in todo else {}
-            else:
-                todo = {known: fields[i] for i, known in wide.items()}
-            for known, text in todo.items():
-                _add(path, number, cells, known, _plain(text))
+    lines = _lines(path, _text(path))
+    header = [name.strip() for name in next(lines, [])]
+    places = {name.casefold(): i for i, name in enumerate(header)}
+    tidy = "metric" in places and "value" in places
+    names = [name.casefold() for name in header]
+    used = (*_LABELS, *(("metric", "k", "value") if tidy else ()))
+    if twice := [name for name in used if names.count(name) > 1]:
+        raise DataError(path, f"the column {twice[0]} {names.count(twice[0])} times", "each column once", line=1)
+    wide = {i: known for i, name in enumerate(header) if (known := _metric(name))} if not tidy else {}
+    if not tidy and not wide:
+        found, expected = f"columns {', '.join(header) or '(none)'}", "metric and value, or columns such as P@1"
+        raise DataError(path, found, expected, line=1, do="`xcrepro audit --help` shows both forms")
+    if "method" not in places and header and not ({"metric", *_LABELS} & {*places}) and _metric(header[0]) is None:
+        header[0], places = "method", {"method": 0, **places}
+    rows: dict[tuple[str, str, str], dict[tuple[str, int], Cell]] = {}
+    unread = (name for i, name in enumerate(header) if i not in wide and name.casefold() not in ("", *_LABELS))
+    others = {} if tidy else dict.fromkeys(unread)
+    for number, fields in enumerate(lines, start=2):
+        if not any(field.strip() for field in fields):
+            continue
+        if len(fields) != len(header):
+            raise DataError(path, f"{len(fields)} fields", f"{len(header)}, as in the header", line=number)
+        cells = rows.setdefault(tuple(_plain(fields[places[n]]) if n in places else "" for n in _LABELS), {})
+        todo = {known: fields[i] for i, known in wide.items()}
+        if tidy:
+            name = _tidy_name(path, number, fields, places)
+            todo = {_metric(name): fields[places["value"]]}
+            others |= {name: None} if None in todo else {}
+        for known, text in todo.items():
+            _add(path, number, cells, known, _plain(text))
     if not any(rows.values()):
         raise DataError(path, "no metric that is checked", f"some of {', '.join(dict.fromkeys(NAMES.values()))}")
     return rows, list(others)
@@ -142,17 +138,15 @@ def _add(path: Path, line: int, cells: dict[tuple[str, int], Cell], known: tuple
         raise DataError(path, f"{column(*known)} {text!r}", "a number", line=line) from None
 
 
-def _lines(path: Path, file: io.StringIO) -> Iterator[list[str]]:
-    text = file.read()
+def _lines(path: Path, text: str) -> Iterator[list[str]]:
     first = next((line for line in text.splitlines() if line.strip()), "")
     if first.lstrip().startswith("|"):
         width = 0
         for line in filter(str.strip, text.splitlines()):
             cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
             width = width or len(cells)
-            cells += [""] * (
-                width - len(cells)
-            )  # a heading over the columns, or cells left out, as Markdown takes them
+            # A heading over the columns, or cells left out, as Markdown takes them.
+            cells += [""] * (width - len(cells))
             if not all(re.fullmatch(r"\s*:?-+:?\s*", cell) for cell in cells):
                 yield [cell.strip() for cell in cells]
         return
@@ -174,13 +168,8 @@ def _plain(text: str) -> str:
     none can be a thousand's."""
     while found := re.search(r"\\[a-z]+\{([^{}]*)\}", text):
         text = text.replace(found[0], found[1])
-    text = (
-        re.sub(r"(?:±|\+/-|\\pm).*", "", text.replace("$", ""))
-        .strip(" *_")
-        .replace("\\%", "%")
-        .removesuffix("%")
-        .strip()
-    )
+    text = re.sub(r"(?:±|\+/-|\\pm).*", "", text.replace("$", "")).strip(" *_")
+    text = text.replace("\\%", "%").removesuffix("%").strip()
     return re.sub(r"(?<=\d)[ \u2009\u202f'](?=\d{3}\b)", "", text)
 
 

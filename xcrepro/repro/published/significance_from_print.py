@@ -167,9 +167,8 @@ def in_order(printed: Sequence[str], n: int, *about, **named) -> list[tuple[Lead
 
 def _cell(name: str, text: str, whole: float) -> Cell:
     if re.fullmatch(r"\d{1,3},\d{1,2}", str(text)):
-        raise ArgumentError(
-            name, "must be a printed number", repr(text), f"a point, not a comma: {text.replace(',', '.')}"
-        )
+        do = f"a point, not a comma: {text.replace(',', '.')}"
+        raise ArgumentError(name, "must be a printed number", repr(text), do)
     try:
         cell = Cell.of(str(text))
     except ValueError as error:
