@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import xcrepro as xc
-from benchmarks.metrics import thread_count
-from benchmarks.trees import measure
+from benchmarks.metrics import measure, thread_count
 
 WHAT = ("macro", "micro")
 
