@@ -168,8 +168,13 @@ class Model:
     def _check_parameters(self) -> None:
         """Raise ArgumentError where a parameter breaks its rule."""
 
+    _probable: ClassVar[bool] = True  # are its scores probabilities?
+
     def _check_probabilities(self) -> None:
         """Raise ArgumentError where the scores of the fitted model are no probabilities."""
+        if not self._probable:
+            do = "take predict's scores and calibrate them"
+            raise ArgumentError("model", "must have scores that are probabilities", type(self).__name__, do)
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         raise NotImplementedError
@@ -384,6 +389,13 @@ def check_array(name: str, array: np.ndarray, kinds: str, *shape: int, also: tup
         raise ValueError(f"{name} of {array.dtype} and shape {array.shape}, not {words} and {shape}")
     if not (np.isfinite(array) | np.isin(array, also)).all():
         raise ValueError(f"{name} that are not all finite")
+
+
+def check_ids(name: str, array: np.ndarray, size: int, limit: int, rising: bool = True) -> None:
+    """The same for ids below a limit, each above the one before."""
+    check_array(name, array, "iu", size)
+    if ((array < 0) | (array >= limit)).any() or (rising and (array[1:] <= array[:-1]).any()):
+        raise ValueError(f"{name} that are no ids below {limit}" + ", each above the one before" * rising)
 
 
 def check_weights(name: str, array: np.ndarray, *shape: int) -> None:

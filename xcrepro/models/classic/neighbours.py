@@ -15,7 +15,6 @@ from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, by_stretches, check_array, unit_rows
 from xcrepro.models.classic.algebra import clusters, leading, ridge
-from xcrepro.models.classic.embedding import _no_probabilities
 from xcrepro.models.linear import OneVsRest
 from xcrepro.models.progress import Progress
 
@@ -25,8 +24,7 @@ _ROWS = 256  # points that are compared with all training points at a time
 class _OfNeighbours(Model):
     """Keeps the training points' labels, and scores a label by its share of a point's neighbours."""
 
-    def _check_probabilities(self) -> None:
-        _no_probabilities(self)
+    _probable = False
 
     def _counted(self, near: TopK, k: int) -> TopK:
         """The labels of the neighbours of each row, by the sum of their scores."""
