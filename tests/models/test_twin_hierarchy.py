@@ -108,7 +108,7 @@ def test_parents_are_dealt_from_the_frequent_with_room_left():
     topic = np.arange(60, dtype=np.int32) % 3
     by_topic, starts = np.argsort(topic, kind="stable").astype(np.int32), np.array([0, 20, 40, 60])
     parents, follow, own = np.empty(60, np.int32), np.empty(60), np.empty(60)
-    kernels.deal_parents(0, starts, by_topic, frequency, 3.0, 0.8, 0.3, parents, follow, own)
+    kernels.deal_companions(0, starts, by_topic, frequency, 1.0, 3.0, 0.8, 0.3, parents, follow, own)
     below = np.flatnonzero(parents >= 0)
     assert below.size > 10
     assert (topic[below] == topic[parents[below]]).all()

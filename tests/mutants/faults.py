@@ -1,8 +1,8 @@
 """The planted faults: one small change of the source each, the kind people make, and the tests that are to catch it.
 
-They stand in ``faults.toml`` under their files: in the ``function`` (or the whole file) the expression ``old`` is found exactly
-once, however its lines are broken, and becomes ``new``; ``tests`` are the fault's own, those that ``[tests]`` names for the
-file, or the one that is called as the file is;
+They stand in ``faults.toml`` under their file and function (``""``: the whole file): there the expression ``old`` is found
+exactly once, however its lines are broken, and becomes ``new``; ``tests`` are the fault's own, those that ``[tests]`` names for
+the file, or the one that is called as the file is;
 ``survives`` says why no test can see it.
 """
 
@@ -63,9 +63,11 @@ def load() -> list[Fault]:
     """All of them, one of each file in turn, so that a run that is cut short has seen every room."""
     text = tomllib.loads((FOLDER / "faults.toml").read_text(encoding="utf-8"))
     tests, by_file = text.pop("tests"), {}
-    for file, those in text.items():
+    for file, functions in text.items():
         by_file[file] = [
-            Fault(file, tests=tuple(one.pop("tests", tests.get(file, [test_of(file)]))), **one) for one in those
+            Fault(file, function=function, tests=tuple(one.pop("tests", tests.get(file, [test_of(file)]))), **one)
+            for function, those in functions.items()
+            for one in those
         ]
     most = max(map(len, by_file.values()), default=0)
     return [faults[i] for i in range(most) for faults in by_file.values() if i < len(faults)]

@@ -40,32 +40,22 @@ if TYPE_CHECKING:
 
 plugins.serve("xcrepro.core.data", "xcrepro.models.twin")
 
-# class -> the module of this package that holds it
-CLASSES = {
-    "Popularity": "popularity",
-    "OneVsRest": "linear",
-    "DiSMEC": "linear",
-    "PWDiSMEC": "linear",
-    "PLT": "plt",
-    "FastXML": "fastxml",
-    "PfastXML": "fastxml",
-    "PfastreXML": "fastxml",
-    "NeuralOneVsAll": "networks.neural",
-    "TwoTowers": "networks.two_towers",
-    "LabelAttention": "networks.attention",
-    "ClusterNetwork": "networks.clustered",
-    "GraphTowers": "networks.graph",
-    "KNN": "classic.neighbours",
-    "SLEEC": "classic.neighbours",
-    "LPSR": "classic.neighbours",
-    "CPLST": "classic.embedding",
-    "MLCSSP": "classic.embedding",
-    "LEML": "classic.embedding",
-    "WSABIE": "classic.embedding",
-    "CS": "classic.embedding",
-    "PDSparse": "classic.sparse_linear",
-    "ProXML": "classic.sparse_linear",
+_MODULES = {
+    "popularity": ("Popularity",),
+    "linear": ("OneVsRest", "DiSMEC", "PWDiSMEC"),
+    "plt": ("PLT",),
+    "fastxml": ("FastXML", "PfastXML", "PfastreXML"),
+    "networks.neural": ("NeuralOneVsAll",),
+    "networks.two_towers": ("TwoTowers",),
+    "networks.attention": ("LabelAttention",),
+    "networks.clustered": ("ClusterNetwork",),
+    "networks.graph": ("GraphTowers",),
+    "classic.neighbours": ("KNN", "SLEEC", "LPSR"),
+    "classic.embedding": ("CPLST", "MLCSSP", "LEML", "WSABIE", "CS"),
+    "classic.sparse_linear": ("PDSparse", "ProXML"),
 }
+CLASSES = {name: module for module, names in _MODULES.items() for name in names}
+"""Class -> the module of this package that holds it."""
 _WHERE = {**CLASSES, "Model": "base", "NotFitted": "base", "load": "base"}
 __all__ = sorted(_WHERE)
 

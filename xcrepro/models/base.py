@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import fields
@@ -20,7 +19,7 @@ from xcrepro.core import arithmetic, propensity, threads
 from xcrepro.core.arguments import label_values, whole_number
 from xcrepro.core.data.sources import npz_arrays, save_npz
 from xcrepro.core.errors import ArgumentError, DataError, XCError
-from xcrepro.core.matrices import checked_matrix, row_of
+from xcrepro.core.matrices import checked_csr, checked_matrix, row_of
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.core.version import __version__
@@ -169,8 +168,13 @@ class Model:
     def _check_parameters(self) -> None:
         """Raise ArgumentError where a parameter breaks its rule."""
 
+    _probable: ClassVar[bool] = True  # are its scores probabilities?
+
     def _check_probabilities(self) -> None:
         """Raise ArgumentError where the scores of the fitted model are no probabilities."""
+        if not self._probable:
+            do = "take predict's scores and calibrate them"
+            raise ArgumentError("model", "must have scores that are probabilities", type(self).__name__, do)
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         raise NotImplementedError
@@ -196,37 +200,28 @@ class Model:
             rule = f"must be new, or a saved model (a folder with {_ABOUT})"
             raise ArgumentError("path", rule, path, "choose another")
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        try:
-            self._write(part)
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as room:
+            new, old = Path(room, "new"), Path(room, "old")
+            new.mkdir()
+            self._write(new)
             about = {
                 "class": type(self).__name__,
                 "parameters": self.get_params(),
                 "n_features": self.n_features_,
                 "n_labels": self.n_labels_,
                 "xcrepro": __version__,
-                "files": _digests(part),
+                "files": _digests(new),
             }
             text = json.dumps(about, indent=1, default=lambda value: value.item())
-            (part / _ABOUT).write_text(_sealed(text), encoding="utf-8")
-            part.chmod(0o755)
+            (new / _ABOUT).write_text(_sealed(text), encoding="utf-8")
             if path.exists():
-                old = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-                kept = False
-                try:
-                    os.replace(path, old / "old")
-                    kept = True
-                    os.replace(part, path)
-                except OSError:
-                    if kept:
-                        os.replace(old / "old", path)
-                    old.rmdir()
-                    raise
-                shutil.rmtree(old)
-            else:
-                os.replace(part, path)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+                os.replace(path, old)
+            try:
+                os.replace(new, path)
+            except OSError:
+                if old.exists():
+                    os.replace(old, path)
+                raise
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Self:
@@ -236,14 +231,18 @@ class Model:
             raise DataError(path, f"a {type(model).__name__}", f"a {cls.__name__}", do="xcrepro.models.load takes any")
         return model
 
-    _arrays: ClassVar[tuple[str, ...]] = ()  # what fit learns, where that is arrays alone: names without the underscore
+    _arrays: ClassVar[tuple[str, ...]] = ()  # what fit learns, arrays and sparse matrices: names without the underscore
 
     def _state(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self, f"{name}_") for name in self._arrays}
+        found: dict[str, np.ndarray] = {}
+        for name in self._arrays:
+            value = getattr(self, f"{name}_")
+            found |= _parts(name, value) if sparse.issparse(value) else {name: value}
+        return found
 
     def _restore(self, arrays: dict[str, np.ndarray]) -> None:
         for name in self._arrays:
-            setattr(self, f"{name}_", arrays[name])
+            setattr(self, f"{name}_", _whole(name, arrays) if f"{name}_indptr" in arrays else arrays[name])
 
     def _write(self, folder: Path) -> None:
         save_npz(folder / _ARRAYS, self._state())
@@ -253,6 +252,21 @@ class Model:
 
     def _check_read(self) -> None:
         """Raise ValueError where arrays that were read do not fit each other: kernels trust them."""
+
+
+def _parts(name: str, matrix: sparse.csr_matrix) -> dict[str, np.ndarray]:
+    """A sparse matrix as arrays of a file."""
+    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "columns": matrix.shape[1]}
+    return {f"{name}_{part}": np.asarray(value) for part, value in parts.items()}
+
+
+def _whole(name: str, arrays: dict[str, np.ndarray]) -> sparse.csr_matrix:
+    """What :func:`_parts` gave, checked, for the file may be another's."""
+    for part, kinds in (("data", "f"), ("indices", "iu"), ("indptr", "iu")):
+        check_array(f"{name} {part}", arrays[f"{name}_{part}"], kinds, -1)
+    data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    shape = indptr.size - 1, int(arrays[f"{name}_columns"])
+    return checked_csr(name, sparse.csr_matrix((data, indices, indptr), shape=shape))
 
 
 class _LabelWeights(tuple):
@@ -375,6 +389,13 @@ def check_array(name: str, array: np.ndarray, kinds: str, *shape: int, also: tup
         raise ValueError(f"{name} of {array.dtype} and shape {array.shape}, not {words} and {shape}")
     if not (np.isfinite(array) | np.isin(array, also)).all():
         raise ValueError(f"{name} that are not all finite")
+
+
+def check_ids(name: str, array: np.ndarray, size: int, limit: int, rising: bool = True) -> None:
+    """The same for ids below a limit, each above the one before."""
+    check_array(name, array, "iu", size)
+    if ((array < 0) | (array >= limit)).any() or (rising and (array[1:] <= array[:-1]).any()):
+        raise ValueError(f"{name} that are no ids below {limit}" + ", each above the one before" * rising)
 
 
 def check_weights(name: str, array: np.ndarray, *shape: int) -> None:

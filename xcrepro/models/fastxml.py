@@ -24,7 +24,6 @@ from scipy import sparse
 
 from xcrepro.core import arithmetic, threads
 from xcrepro.core.arguments import one_of, real_number, whole_number
-from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK, empty_places
 from xcrepro.core.truth import Truth
@@ -221,9 +220,7 @@ class PfastXML(ByPropensity, FastXML):
     B: float = 1.5
     inverse_propensity: tuple[float, ...] | None = None
 
-    def _check_probabilities(self) -> None:
-        do = "take predict's scores and calibrate them"
-        raise ArgumentError(type(self).__name__, "gives scores that are no probabilities", "predict_proba", do)
+    _probable = False
 
     def _label_gains(self, truth: Truth) -> np.ndarray:
         return self._inverse_propensities(truth)

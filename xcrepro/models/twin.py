@@ -352,8 +352,8 @@ def _plan(entry: _Complete, recipe: TwinShape, n_train: int, seed: int) -> _Plan
     companion, follow, own = np.empty(n_labels, np.int32), np.empty(n_labels), np.empty(n_labels)
     # The last label of a point brings none.
     room = max(0.0, 1 - 1 / entry.avg_labels_per_point)
-    deal, how = (kernels.deal_parents, _GAP) if recipe.hierarchy else (kernels.deal_companions, recipe.follow)
-    deal(seed, topic_starts, by_topic, frequency, how, room, _OWN, companion, follow, own)
+    how = recipe.follow, _GAP if recipe.hierarchy else 0.0, room, _OWN
+    kernels.deal_companions(seed, topic_starts, by_topic, frequency, *how, companion, follow, own)
     return _Plan(
         propensity=propensity,
         frequency=own,

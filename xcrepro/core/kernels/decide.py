@@ -76,9 +76,7 @@ def select(indptr, indices, data, order, lo, hi, weights, beta, update, ids, sco
     into ``data`` of what was chosen.
     """
     k = ids.shape[1]
-    gains = np.empty(k)
-    labels = np.empty(k, np.int64)
-    offsets = np.empty(k, np.int64)
+    gains, labels, offsets = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
     ceiling = (weights.max() if weights.size else 0.0) + beta
     for step in range(lo, hi):
         row = order[step]
@@ -126,17 +124,13 @@ def revise(indptr, indices, data, order, beta, n_labels, ids, scores, chosen):
     """One more pass after ``select`` with ``PROBABILITY``: each row gives its labels back and chooses anew, against all other
     rows. Returns the number of rows whose labels changed."""
     k = ids.shape[1]
-    failure = np.ones(n_labels)
-    scaled = np.ones(n_labels)
-    scale = np.zeros(n_labels, np.int64)
-    sure = np.zeros(n_labels, np.int64)
+    failure, scaled = np.ones(n_labels), np.ones(n_labels)
+    scale, sure = np.zeros(n_labels, np.int64), np.zeros(n_labels, np.int64)
     for row in range(ids.shape[0]):
         for place in range(k):
             if ids[row, place] >= 0:
                 _miss(ids[row, place], data[chosen[row, place]], False, failure, scaled, scale, sure)
-    gains = np.empty(k)
-    labels = np.empty(k, np.int64)
-    offsets = np.empty(k, np.int64)
+    gains, labels, offsets = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
     changed = 0
     for step in range(order.size):
         row = order[step]
@@ -144,11 +138,7 @@ def revise(indptr, indices, data, order, beta, n_labels, ids, scores, chosen):
             if ids[row, place] >= 0:
                 _miss(ids[row, place], data[chosen[row, place]], True, failure, scaled, scale, sure)
         found = _best(indptr, indices, data, row, failure, beta, 1.0 + beta, gains, labels, offsets)
-        kept = 0
-        for place in range(found):
-            for before in range(found):
-                kept += ids[row, before] == labels[place]
-        changed += kept < found
+        changed += _common(ids[row], labels, found) < found
         for place in range(found):
             ids[row, place] = labels[place]
             scores[row, place] = gains[place]
@@ -303,9 +293,7 @@ def _best_by_terms(indptr, indices, data, row, terms, gains, labels, offsets):
 def select_by_terms(indptr, indices, data, which, lo, hi, terms, ids, scores, chosen):
     """As ``select``, rows apart, where row i goes by ``terms[which[i]]``."""
     k = ids.shape[1]
-    gains = np.empty(k)
-    labels = np.empty(k, np.int64)
-    offsets = np.empty(k, np.int64)
+    gains, labels, offsets = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
     for row in range(lo, hi):
         found = _best_by_terms(indptr, indices, data, row, terms[which[row]], gains, labels, offsets)
         for place in range(found):
@@ -383,9 +371,7 @@ def ascend(indptr, indices, data, order, positives, parts, passes, tolerance, id
     terms = np.empty((n_labels, 2))
     for label in range(n_labels):
         _find_terms(label, predicted, tp, positives, failure, parts, terms)
-    gains = np.empty(k)
-    labels = np.empty(k, np.int64)
-    offsets = np.empty(k, np.int64)
+    gains, labels, offsets = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
     before = utility(predicted, tp, positives, failure, parts)
     for done in range(passes):
         changed = 0

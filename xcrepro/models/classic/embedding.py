@@ -12,7 +12,7 @@ from xcrepro.core import arithmetic, threads
 from xcrepro.core.arguments import real_number, whole_number
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import Model, check_array, check_weights, drawn_weights, rank_by_products
+from xcrepro.models.base import Model, check_array, check_ids, check_weights, drawn_weights, rank_by_products
 from xcrepro.models.classic.algebra import eigen, leading, ridge, solve, with_constant
 from xcrepro.models.kernels import warp
 from xcrepro.models.progress import Progress
@@ -36,8 +36,7 @@ class _Embedding(Model):
         check_weights("labels", self.labels_, self.n_labels_, self.points_.shape[1])
         check_array("bias", self.bias_, "f", self.n_labels_, also=(-np.inf,))
 
-    def _check_probabilities(self) -> None:
-        _no_probabilities(self)
+    _probable = False
 
     def _size(self, name: str, truth: Truth) -> int:
         """A parameter that counts dimensions, at most the labels that training has seen."""
@@ -46,13 +45,6 @@ class _Embedding(Model):
     def _check_parameters(self) -> None:
         real_number("penalty", self.penalty, above=0)
         whole_number("seed", self.seed, 0)
-
-
-def _no_probabilities(model: Model) -> None:
-    from xcrepro.core.errors import ArgumentError
-
-    do = "take predict's scores and calibrate them"
-    raise ArgumentError("model", "must have scores that are probabilities", type(model).__name__, do)
 
 
 @dataclass(eq=False)
@@ -334,12 +326,9 @@ class CS(Model):
     def _check_read(self) -> None:
         check_array("points", self.points_, "f", self.n_features_ + 1, -1)
         check_array("signs", self.signs_, "f", -1, self.points_.shape[1])
-        check_array("labels seen", self.seen_, "iu", self.signs_.shape[0])
-        if (np.diff(self.seen_) < 1).any() or not 0 <= self.seen_.min() <= self.seen_.max() < self.n_labels_:
-            raise ValueError("labels seen that are no rising ids")
+        check_ids("labels seen", self.seen_, self.signs_.shape[0], self.n_labels_)
 
-    def _check_probabilities(self) -> None:
-        _no_probabilities(self)
+    _probable = False
 
 
 def pursued(sums: np.ndarray, atoms: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

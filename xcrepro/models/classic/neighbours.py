@@ -11,12 +11,10 @@ from scipy import sparse
 
 from xcrepro.core import arithmetic
 from xcrepro.core.arguments import real_number, whole_number
-from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, by_stretches, check_array, unit_rows
 from xcrepro.models.classic.algebra import clusters, leading, ridge
-from xcrepro.models.classic.embedding import _no_probabilities
 from xcrepro.models.linear import OneVsRest
 from xcrepro.models.progress import Progress
 
@@ -26,25 +24,11 @@ _ROWS = 256  # points that are compared with all training points at a time
 class _OfNeighbours(Model):
     """Keeps the training points' labels, and scores a label by its share of a point's neighbours."""
 
-    def _check_probabilities(self) -> None:
-        _no_probabilities(self)
+    _probable = False
 
     def _counted(self, near: TopK, k: int) -> TopK:
         """The labels of the neighbours of each row, by the sum of their scores."""
-        return TopK.from_scores(near.to_csr().astype(np.float64) @ self.train_labels_, k)
-
-
-def _parts(name: str, matrix: sparse.csr_matrix) -> dict[str, np.ndarray]:
-    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "columns": matrix.shape[1]}
-    return {f"{name}_{part}": np.asarray(value) for part, value in parts.items()}
-
-
-def _whole(name: str, arrays: dict[str, np.ndarray]) -> sparse.csr_matrix:
-    for part, kinds in (("data", "f"), ("indices", "iu"), ("indptr", "iu")):
-        check_array(f"{name} {part}", arrays[f"{name}_{part}"], kinds, -1)
-    data, indices, indptr = (arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    shape = indptr.size - 1, int(arrays[f"{name}_columns"])
-    return checked_csr(name, sparse.csr_matrix((data, indices, indptr), shape=shape))
+        return TopK.from_scores(near.to_csr().astype(np.float64) @ self.labels_, k)
 
 
 @dataclass(eq=False)
@@ -70,11 +54,11 @@ class KNN(_OfNeighbours):
 
     def _fit(self, X: sparse.csr_matrix, truth: Truth) -> None:
         whole_number("neighbours", self.neighbours, 1)
-        self.train_points_, self.train_labels_ = unit_rows(X), truth.to_csr().astype(np.float64)
+        self.points_, self.labels_ = unit_rows(X), truth.to_csr().astype(np.float64)
 
     def _predict(self, X: sparse.csr_matrix, k: int) -> TopK:
-        X, by_feature = unit_rows(X), self.train_points_.T.tocsr()
-        size = min(self.neighbours, self.train_points_.shape[0])
+        X, by_feature = unit_rows(X), self.points_.T.tocsr()
+        size = min(self.neighbours, self.points_.shape[0])
 
         def some(stretch: slice) -> TopK:
             return self._counted(TopK.from_scores(X[stretch] @ by_feature, size), k)
@@ -82,7 +66,7 @@ class KNN(_OfNeighbours):
         top = by_stretches(some, X.shape[0], k, self.n_labels_, _ROWS)
         if (alone := top.ids[:, 0] < 0).any():
             # All points are as far, so all are asked.
-            share = sparse.csr_matrix(self.train_labels_.sum(axis=0) / self.train_labels_.shape[0])
+            share = sparse.csr_matrix(self.labels_.sum(axis=0) / self.labels_.shape[0])
             every = TopK.from_scores(share, k)
             ids, scores = (
                 np.where(alone[:, None], b, a) for a, b in ((top.ids, every.ids), (top.scores, every.scores))
@@ -90,16 +74,12 @@ class KNN(_OfNeighbours):
             top = TopK(ids, scores, self.n_labels_)
         return top
 
-    def _state(self) -> dict[str, np.ndarray]:
-        return _parts("points", self.train_points_) | _parts("labels", self.train_labels_)
-
-    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self.train_points_, self.train_labels_ = _whole("points", arrays), _whole("labels", arrays)
+    _arrays: ClassVar = ("points", "labels")
 
     def _check_read(self) -> None:
-        rows = self.train_points_.shape[0]
-        if self.train_points_.shape[1] != self.n_features_ or self.train_labels_.shape != (rows, self.n_labels_):
-            raise ValueError(f"training points of shape {self.train_points_.shape} and {self.train_labels_.shape}")
+        rows = self.points_.shape[0]
+        if self.points_.shape[1] != self.n_features_ or self.labels_.shape != (rows, self.n_labels_):
+            raise ValueError(f"training points of shape {self.points_.shape} and {self.labels_.shape}")
 
 
 @dataclass(eq=False)
@@ -158,7 +138,7 @@ class SLEEC(_OfNeighbours):
         X, Y = unit_rows(X), truth.to_csr().astype(np.float64)
         count = max(1, X.shape[0] // self.cluster_size)
         progress = Progress(self.learners * count * (self.rounds + 5), "SLEEC")
-        self.train_labels_, centres, maps, embedded = Y, [], [], []
+        self.labels_, centres, maps, embedded = Y, [], [], []
         self.clusters_ = np.empty((self.learners, X.shape[0]), np.int32)
         for learner in range(self.learners):
             # Both numbers are hashed: by their sum, learner 1 of seed 0 would be learner 0 of seed 1. (In this order, because a
@@ -204,29 +184,19 @@ class SLEEC(_OfNeighbours):
                 ids[rows[at], :size] = members[top.ids]
         asked = ids >= 0
         starts = np.concatenate([[0], np.cumsum(asked.sum(axis=1))])
-        near = sparse.csr_matrix((np.ones(asked.sum()), ids[asked], starts), (X.shape[0], self.train_labels_.shape[0]))
-        return (near @ self.train_labels_) / self.neighbours
+        near = sparse.csr_matrix((np.ones(asked.sum()), ids[asked], starts), (X.shape[0], self.labels_.shape[0]))
+        return (near @ self.labels_) / self.neighbours
 
-    def _state(self) -> dict[str, np.ndarray]:
-        names = ("clusters", "centres", "maps", "embedded")
-        return _parts("labels", self.train_labels_) | {name: getattr(self, f"{name}_") for name in names}
-
-    def _restore(self, arrays: dict[str, np.ndarray]) -> None:
-        self.train_labels_ = _whole("labels", arrays)
-        for name in ("clusters", "centres", "maps", "embedded"):
-            setattr(self, f"{name}_", arrays[name])
+    _arrays: ClassVar = ("labels", "clusters", "centres", "maps", "embedded")
 
     def _check_read(self) -> None:
-        rows, count = self.train_labels_.shape[0], self.centres_.shape[1] if self.centres_.ndim == 3 else -1
+        rows, count = self.labels_.shape[0], self.centres_.shape[1] if self.centres_.ndim == 3 else -1
         check_array("centres", self.centres_, "f", -1, -1, self.n_features_)
         learners = len(self.centres_)
         check_array("maps", self.maps_, "f", learners, count, self.n_features_, self.dim)
         check_array("embedded", self.embedded_, "f", learners, rows, self.dim)
         check_array("clusters", self.clusters_, "iu", learners, rows)
-        if (
-            self.train_labels_.shape[1] != self.n_labels_
-            or not ((self.clusters_ >= 0) & (self.clusters_ < count)).all()
-        ):
+        if self.labels_.shape[1] != self.n_labels_ or not ((self.clusters_ >= 0) & (self.clusters_ < count)).all():
             raise ValueError("labels or clusters of another training")
 
 

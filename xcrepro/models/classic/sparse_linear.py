@@ -15,7 +15,6 @@ from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
 from xcrepro.models.base import Model, by_stretches, check_array
 from xcrepro.models.classic.algebra import with_constant
-from xcrepro.models.classic.embedding import _no_probabilities
 from xcrepro.models.kernels import frank_wolfe
 from xcrepro.models.progress import Progress, warn
 
@@ -27,6 +26,7 @@ class _SparseLinear(Model):
     """Scores are margins: sparse weights, the last feature's the intercept; labels never seen are not predicted."""
 
     _arrays: ClassVar = ("data", "indices", "indptr", "seen")
+    _probable = False
 
     def _keep(self, weights: sparse.csr_matrix, truth: Truth) -> None:
         weights.sort_indices()
@@ -51,9 +51,6 @@ class _SparseLinear(Model):
         checked_csr("weights", sparse.csr_matrix(parts, shape=(self.n_features_ + 1, self.n_labels_)))
         if self.seen_.shape != (self.n_labels_,) or self.seen_.dtype != bool:
             raise ValueError("labels seen of another training")
-
-    def _check_probabilities(self) -> None:
-        _no_probabilities(self)
 
 
 @dataclass(eq=False)

@@ -20,10 +20,7 @@ MAX_SWEEPS = 1000  # of coordinate descent for one Newton step
 def falling(keys):
     """The order of falling ``keys`` (float64), equal ones by their place: a merge sort, np.argsort compiles for seconds."""
     n = keys.size
-    order = np.empty(n, np.int64)
-    other = np.empty(n, np.int64)
-    for i in range(n):
-        order[i] = i
+    order, other = np.arange(n), np.empty(n, np.int64)
     width = 1
     while width < n:
         for lo in range(0, n, 2 * width):
@@ -44,46 +41,36 @@ def falling(keys):
 @kernel
 def falling_sums(sums):
     """:func:`falling` of ``sums`` that are 0 or more: those that are 0 come last and are not sorted."""
-    n = sums.size
-    place = np.empty(n, np.int64)
-    order = np.empty(n, np.int64)
-    n_used = 0
-    for i in range(n):
-        place[n_used] = i
-        n_used += sums[i] > 0.0
-    keys = np.empty(n_used)
-    for u in range(n_used):
-        keys[u] = sums[place[u]]
-    by_key = falling(keys)
-    for u in range(n_used):
-        order[u] = place[by_key[u]]
-    at = n_used
-    for i in range(n):
-        if sums[i] == 0.0:
-            order[at] = i
-            at += 1
-    return order
+    place = np.flatnonzero(sums > 0.0)
+    return np.concatenate((place[falling(sums[place])], np.flatnonzero(sums == 0.0)))
 
 
 @kernel
 def rising(ids, slot_of):
     """The ids, sorted; ``slot_of`` is below 0 for every other id."""
-    result = np.empty(ids.size, np.int32)
     if 10 * ids.size > slot_of.size:
         # Looking at all ids there are is quicker than sorting many of them.
-        found = 0
-        for i in range(slot_of.size):
-            if slot_of[i] >= 0:
-                result[found] = i
-                found += 1
-        return result
-    keys = np.empty(ids.size)
-    for i in range(ids.size):
-        keys[i] = -ids[i]
-    order = falling(keys)
-    for i in range(ids.size):
-        result[i] = ids[order[i]]
-    return result
+        return np.flatnonzero(slot_of >= 0).astype(np.int32)
+    return ids[falling(-ids.astype(np.float64))]
+
+
+@kernel
+def _present(indptr, indices, members, slot_of):
+    """The ids that stand in the members' rows, rising, which ``slot_of`` numbers now; and how often any of them does."""
+    nnz = n_slots = 0
+    for i in range(members.size):
+        nnz += indptr[members[i] + 1] - indptr[members[i]]
+    touched = np.empty(min(nnz, slot_of.size), np.int32)
+    for i in range(members.size):
+        for j in range(indptr[members[i]], indptr[members[i] + 1]):
+            if slot_of[indices[j]] < 0:
+                slot_of[indices[j]] = 0
+                touched[n_slots] = indices[j]
+                n_slots += 1
+    ids = rising(touched[:n_slots], slot_of)
+    for s in range(n_slots):
+        slot_of[ids[s]] = s
+    return ids, nnz
 
 
 @kernel
@@ -151,26 +138,13 @@ def _loss(margin, side, cost):
 @kernel
 def _columns(x_indptr, x_indices, x_data, members, slot_of):
     """The members' features, rising, and their entries by feature: ``start``, the member's place and the value of each."""
-    nnz = n_slots = 0
-    for i in range(members.size):
-        nnz += x_indptr[members[i] + 1] - x_indptr[members[i]]
-    touched = np.empty(min(nnz, slot_of.size), np.int32)
-    for i in range(members.size):
-        for j in range(x_indptr[members[i]], x_indptr[members[i] + 1]):
-            if slot_of[x_indices[j]] < 0:
-                slot_of[x_indices[j]] = 0
-                touched[n_slots] = x_indices[j]
-                n_slots += 1
-    features = rising(touched[:n_slots], slot_of)
-    for s in range(n_slots):
-        slot_of[features[s]] = s
-    start = np.zeros(n_slots + 1, np.int64)
+    features, nnz = _present(x_indptr, x_indices, members, slot_of)
+    start = np.zeros(features.size + 1, np.int64)
     for i in range(members.size):
         for j in range(x_indptr[members[i]], x_indptr[members[i] + 1]):
             start[slot_of[x_indices[j]] + 1] += 1
-    for s in range(n_slots):
-        start[s + 1] += start[s]
-    fill = start[:n_slots].copy()
+    start = np.cumsum(start)
+    fill = start[:-1].copy()
     at = np.empty(nnz, np.uint32)  # unsigned: an index that cannot be negative is not looked at before it is used
     value = np.empty(nnz, np.float32)
     for i in range(members.size):
@@ -179,8 +153,7 @@ def _columns(x_indptr, x_indices, x_data, members, slot_of):
             at[fill[s]] = i
             value[fill[s]] = x_data[j]
             fill[s] += 1
-    for s in range(n_slots):
-        slot_of[features[s]] = -1
+    slot_of[features] = -1
     return features, start, at, value
 
 
@@ -347,8 +320,7 @@ def _room(array, size):
     if size <= array.size:
         return array
     larger = np.empty(max(size, 2 * array.size), array.dtype)
-    for i in range(array.size):
-        larger[i] = array[i]
+    larger[: array.size] = array
     return larger
 
 
@@ -362,9 +334,7 @@ def grow(
     n = x_indptr.size - 1
     n_labels = label_gains.size
     state = np.uint64(seed)
-    members = np.empty(n, np.int64)
-    for i in range(n):
-        members[i] = i
+    members = np.arange(n)
     label_slot = np.full(n_labels, -1, np.int64)
     feature_slot = np.full(n_features, -1, np.int64)
     dense = np.zeros(n_features)
@@ -385,26 +355,12 @@ def grow(
     while node < n_nodes:
         here = members[first[node] : stop[node]]
         n_here = here.size
-        nnz = 0
-        for i in range(n_here):
-            nnz += y_indptr[here[i] + 1] - y_indptr[here[i]]
-        touched = np.empty(min(nnz, n_labels), np.int32)
-        n_slots = 0
-        for i in range(n_here):
-            for j in range(y_indptr[here[i]], y_indptr[here[i] + 1]):
-                if label_slot[y_indices[j]] < 0:
-                    label_slot[y_indices[j]] = 0
-                    touched[n_slots] = y_indices[j]
-                    n_slots += 1
-        labels = rising(touched[:n_slots], label_slot)
-        gains = np.empty(n_slots)
-        for s in range(n_slots):
-            label_slot[labels[s]] = s
-            gains[s] = label_gains[labels[s]]
+        labels, nnz = _present(y_indptr, y_indices, here, label_slot)
+        gains = label_gains[labels]
         w_stop = w_indptr[node]
         n_plus = 0
         # Where all rows carry the same labels every split has the same leaf values: splitting cannot change a prediction.
-        if n_here > max_leaf and nnz < n_slots * n_here:
+        if n_here > max_leaf and nnz < labels.size * n_here:
             side = np.empty(n_here, np.int8)
             for i in range(n_here):
                 state += STEP
@@ -417,8 +373,7 @@ def grow(
                 cost[0] = C * n_here / (n_here - n_plus)
                 cost[1] = C * n_here / n_plus
                 used, weights = separate(x_indptr, x_indices, x_data, here, side, cost, tol, feature_slot)
-                for u in range(used.size):
-                    dense[used[u]] = weights[u]
+                dense[used] = weights
                 # The rows go where the separator sends them, which is where prediction will send their like.
                 n_plus = 0
                 for i in range(n_here):
@@ -427,24 +382,13 @@ def grow(
                         score += x_data[j] * dense[x_indices[j]]
                     side[i] = 1 if score > 0.0 else -1
                     n_plus += score > 0.0
-                for u in range(used.size):
-                    dense[used[u]] = 0.0
+                dense[used] = 0.0
                 if 0 < n_plus < n_here:
-                    w_indices = _room(w_indices, w_stop + used.size)
-                    w_data = _room(w_data, w_stop + used.size)
-                    for u in range(used.size):
-                        w_indices[w_stop + u] = used[u]
-                        w_data[w_stop + u] = weights[u]
                     w_stop += used.size
-                    rows = here.copy()
-                    minus_at, plus_at = 0, n_here - n_plus
-                    for i in range(n_here):
-                        if side[i] < 0:
-                            here[minus_at] = rows[i]
-                            minus_at += 1
-                        else:
-                            here[plus_at] = rows[i]
-                            plus_at += 1
+                    w_indices, w_data = _room(w_indices, w_stop), _room(w_data, w_stop)
+                    w_indices[w_stop - used.size : w_stop] = used
+                    w_data[w_stop - used.size : w_stop] = weights
+                    here[:] = np.concatenate((here[side < 0], here[side > 0]))
                     left[node] = n_nodes
                     first[n_nodes] = first[node]
                     stop[n_nodes] = first[n_nodes + 1] = first[node] + n_here - n_plus
@@ -452,20 +396,16 @@ def grow(
                     n_nodes += 2
         p_stop = p_indptr[node]
         if left[node] == LEAF:
-            sums = np.zeros(n_slots)
+            sums = np.zeros(labels.size)
             for i in range(n_here):
                 for j in range(y_indptr[here[i]], y_indptr[here[i] + 1]):
                     sums[label_slot[y_indices[j]]] += gains[label_slot[y_indices[j]]]
-            kept = min(n_slots, labels_per_leaf)
-            order = falling_sums(sums)
-            p_indices = _room(p_indices, p_stop + kept)
-            p_data = _room(p_data, p_stop + kept)
-            for place in range(kept):
-                p_indices[p_stop + place] = labels[order[place]]
-                p_data[p_stop + place] = sums[order[place]] / n_here
-            p_stop += kept
-        for s in range(n_slots):
-            label_slot[labels[s]] = -1
+            best = falling_sums(sums)[:labels_per_leaf]
+            p_stop += best.size
+            p_indices, p_data = _room(p_indices, p_stop), _room(p_data, p_stop)
+            p_indices[p_stop - best.size : p_stop] = labels[best]
+            p_data[p_stop - best.size : p_stop] = sums[best] / n_here
+        label_slot[labels] = -1
         w_indptr[node + 1] = w_stop
         p_indptr[node + 1] = p_stop
         node += 1

@@ -14,7 +14,7 @@ def epoch(indptr, indices, data, squares, starts, labels, order, sparsity, C, su
     sums: (D, L), Σ α x. relevant: a variable, 0 or more, for each pair of a point and its label. others, held: (n, room), the
     irrelevant labels that a point has variables for, -1 where there is none, and the variables' sizes.
     """
-    n_labels, room = sums.shape[1], others.shape[1]
+    n_labels = sums.shape[1]
     z = np.empty(n_labels)
     for row in order:
         lo, hi = starts[row], starts[row + 1]
@@ -30,36 +30,34 @@ def epoch(indptr, indices, data, squares, starts, labels, order, sparsity, C, su
                     z[label] += x * (v - sparsity)
                 elif v < -sparsity:
                     z[label] += x * (v + sparsity)
-        _admit(z, labels[lo:hi], others[row], held[row])
-        count = 0
-        while count < room and others[row, count] >= 0:
-            count += 1
+        own = labels[lo:hi]
+        count = _admit(z, own, others[row], held[row])
         if count == 0:
             continue
         # Where the bound on the dual has its optimum if variables were free.
-        ups, downs = np.empty(n_own), np.empty(count)
-        for j in range(n_own):
-            ups[j] = relevant[lo + j] + (1.0 - z[labels[lo + j]]) / square
-        for j in range(count):
-            downs[j] = held[row, j] + z[others[row, j]] / square
+        rest = others[row, :count]
+        ups, downs = relevant[lo:hi] + (1.0 - z[own]) / square, held[row, :count] + z[rest] / square
         _balance(ups, downs, C)
-        for j in range(n_own):
-            change = ups[j] - relevant[lo + j]
-            relevant[lo + j] = ups[j]
-            if change != 0.0:
-                for place in range(indptr[row], indptr[row + 1]):
-                    sums[indices[place], labels[lo + j]] += change * data[place]
-        for j in range(count):
-            change = downs[j] - held[row, j]
-            held[row, j] = downs[j]
-            if change != 0.0:
-                for place in range(indptr[row], indptr[row + 1]):
-                    sums[indices[place], others[row, j]] -= change * data[place]
+        features, values = indices[indptr[row] : indptr[row + 1]], data[indptr[row] : indptr[row + 1]]
+        _move(relevant[lo:hi], ups, own, 1.0, features, values, sums)
+        _move(held[row, :count], downs, rest, -1.0, features, values, sums)
+
+
+@kernel
+def _move(now, new, labels, sign, features, values, sums):
+    """Set the variables of some labels, and add what that changes to the sums of the point's features."""
+    for j in range(new.size):
+        change = sign * (new[j] - now[j])
+        now[j] = new[j]
+        if change != 0.0:
+            for place in range(features.size):
+                sums[features[place], labels[j]] += change * values[place]
 
 
 @kernel
 def _admit(z, own, others, held):
-    """Give the best irrelevant label a place among those that have variables; one whose variable is 0 leaves for it."""
+    """Give the best irrelevant label a place among those that have variables, of which it returns the number; one whose
+    variable is 0 leaves for it."""
     best, at = -1, 0
     for label in range(z.size):
         if at < own.size and own[at] == label:
@@ -81,6 +79,7 @@ def _admit(z, own, others, held):
         others[count], held[count] = best, 0.0
         count += 1
     others[count:], held[count:] = -1, 0.0
+    return count
 
 
 @kernel
@@ -103,10 +102,7 @@ def _balance(ups, downs, C):
         _shrink(ups, total)
         _shrink(downs, total)
     else:
-        for j in range(ups.size):
-            ups[j] = max(ups[j] - high, 0.0)
-        for j in range(downs.size):
-            downs[j] = max(downs[j] + high, 0.0)
+        ups[:], downs[:] = np.maximum(ups - high, 0.0), np.maximum(downs + high, 0.0)
 
 
 @kernel
@@ -128,5 +124,4 @@ def _shrink(values, total):
             low = middle
         else:
             high = middle
-    for j in range(values.size):
-        values[j] = max(values[j] - high, 0.0)
+    values[:] = np.maximum(values - high, 0.0)

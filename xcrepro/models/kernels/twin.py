@@ -73,15 +73,17 @@ def deal_topics(seed, n_general, n_topics, frequency, topic):
 
 
 @kernel
-def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, companion, follow, own):
+def deal_companions(seed, topic_starts, by_topic, frequency, most, gap, room, least, companion, follow, own):
     """Each label's companion, a more frequent one of its topic (-1: none), and how often the label brings it along.
 
     Of the more frequent ones those near in frequency are the likelier. follow: uniform up to ``most``; some labels are
     never seen without their companion. room: the share of draws that leave room for one more. own: what is left of
     each label's frequency for it to come by itself, at least the share ``least``.
+
+    With a ``gap``, for a hierarchy, the companion is a parent, which a label always brings along: any label of the topic that
+    is at least ``gap`` times as frequent.
     """
-    for l in range(own.size):
-        own[l] = frequency[l]
+    own[:] = frequency
     companion[:] = -1
     follow[:] = 0.0
     for t in range(topic_starts.size - 1):
@@ -89,38 +91,17 @@ def deal_companions(seed, topic_starts, by_topic, frequency, most, room, least, 
         for at in range(stop - 1, first, -1):
             l = by_topic[at]
             key = key_of(seed, COMPANIONS, l)
-            follow[l] = most * uniform(key, 0)
+            above = 0
+            while gap > 0.0 and frequency[by_topic[first + above]] >= gap * frequency[l]:
+                above += 1
+            follow[l] = 1.0 if gap > 0.0 else most * uniform(key, 0)
             brought = follow[l] * room * frequency[l]
-            for attempt in range(1, 9):
-                u = uniform(key, attempt)
-                other = by_topic[at - 1 - int(u * u * (at - first))]
-                if own[other] - brought >= least * frequency[other]:
-                    companion[l] = other
-                    own[other] -= brought
-                    break
-
-
-@kernel
-def deal_parents(seed, topic_starts, by_topic, frequency, gap, room, least, companion, follow, own):
-    """As :func:`deal_companions`, for a hierarchy: a label's companion is its parent, which it always brings along.
-
-    A parent is any label of the topic that is at least ``gap`` times as frequent and has room for the label.
-    """
-    for l in range(own.size):
-        own[l] = frequency[l]
-    companion[:] = -1
-    follow[:] = 1.0
-    for t in range(topic_starts.size - 1):
-        first, stop = topic_starts[t], topic_starts[t + 1]
-        for at in range(stop - 1, first, -1):
-            l = by_topic[at]
-            key = key_of(seed, COMPANIONS, l)
-            n = 0
-            while frequency[by_topic[first + n]] >= gap * frequency[l]:
-                n += 1
-            brought = room * frequency[l]
-            for attempt in range(8 if n > 0 else 0):
-                other = by_topic[first + int(uniform(key, attempt) * n)]
+            for attempt in range(8 if gap == 0.0 or above > 0 else 0):
+                if gap > 0.0:
+                    other = by_topic[first + int(uniform(key, attempt) * above)]
+                else:
+                    u = uniform(key, attempt + 1)
+                    other = by_topic[at - 1 - int(u * u * (at - first))]
                 if own[other] - brought >= least * frequency[other]:
                     companion[l] = other
                     own[other] -= brought
@@ -276,15 +257,7 @@ def _draw_words(
         else:
             w = word_ids[_find(background, 0, background.size, pick)]
         buffer[i] = w
-    # Shell's sort: a few hundred words at most.
-    for gap in (132, 57, 23, 10, 4, 1):
-        for i in range(gap, n):
-            w = buffer[i]
-            j = i
-            while j >= gap and buffer[j - gap] > w:
-                buffer[j] = buffer[j - gap]
-                j -= gap
-            buffer[j] = w
+    buffer[:n] = np.sort(buffer[:n])
     return n
 
 
@@ -461,10 +434,9 @@ def draw(lo, hi, seed, labels, logits, label_shift, row_shift, propensity, sizes
     for row in range(lo, hi):
         n = 0
         possible = 0.0
+        eta[row] = 0.0
+        observed[row] = relevant[row] = False
         for j in range(width):
-            eta[row, j] = 0.0
-            observed[row, j] = False
-            relevant[row, j] = False
             l = labels[row, j]
             logit = logits[row, j] + label_shift[l]
             if 1.0 / (1.0 + exp(-(logit + row_shift[row]))) >= cut:

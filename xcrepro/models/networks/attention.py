@@ -14,7 +14,7 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.matrices import row_of
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth
-from xcrepro.models.base import by_stretches, check_array, check_weights, drawn_weights, unit_rows
+from xcrepro.models.base import by_stretches, check_ids, check_weights, drawn_weights, unit_rows
 from xcrepro.models.kernels import attention as kernel
 from xcrepro.models.networks import adam
 from xcrepro.models.networks import base as networks
@@ -184,10 +184,7 @@ class LabelAttention(networks.Network):
         for name, shape in (shapes | {"bias": (n_labels,)}).items():
             check_weights(name, getattr(self, f"{name}_"), *shape)
         for name, limit in (("features", self.n_features_), ("labels", self.n_labels_)):
-            ids = getattr(self, f"{name}_")
-            check_array(name, ids, "iu", -1)
-            if ((ids < 0) | (ids >= limit)).any() or (ids[1:] <= ids[:-1]).any():
-                raise ValueError(f"{name} that are no ids below {limit}, each above the one before")
+            check_ids(name, getattr(self, f"{name}_"), -1, limit)
 
 
 def backpropagate(

@@ -17,7 +17,7 @@ from xcrepro.core.matrices import checked_csr
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import Truth, as_truth
 from xcrepro.models import plt
-from xcrepro.models.base import by_stretches, check_array, check_weights, drawn_weights, unit_rows
+from xcrepro.models.base import by_stretches, check_ids, check_weights, drawn_weights, unit_rows
 from xcrepro.models.networks import adam, neural
 from xcrepro.models.networks import base as networks
 
@@ -221,18 +221,13 @@ class ClusterNetwork(networks.ReadsWords):
         check_weights("embedding", net["embedding"], n_features, self.dim)
         check_weights("hidden_bias", net["hidden_bias"], self.dim)
         sizes = [net[f"bias{level}"].size for level in range(depth)]
-        ids = [("features", n_features, self.n_features_), ("labels", sizes[-1], self.n_labels_)]
+        check_ids("features", net["features"], n_features, self.n_features_)
+        check_ids("labels", net["labels"], sizes[-1], self.n_labels_)
         for level, size in enumerate(sizes):
             check_weights(f"output{level}", net[f"output{level}"], size, self.dim)
             check_weights(f"bias{level}", net[f"bias{level}"], size)
-            ids += [(f"parent{level}", size, sizes[level - 1])] if level else []
-        for name, size, limit in ids:
-            check_array(name, net[name], "iu", size)
-            if ((net[name] < 0) | (net[name] >= limit)).any():
-                raise ValueError(f"{name} that are no ids below {limit}")
-        for name in ("features", "labels"):
-            if (np.diff(net[name]) <= 0).any():
-                raise ValueError(f"{name} that are not each above the one before")
+            if level:
+                check_ids(f"parent{level}", net[f"parent{level}"], size, sizes[level - 1], rising=False)
         if "share" in net:
             check_weights("share", net["share"], -1)
             checked_csr("share", _below(net, 1))
