@@ -128,14 +128,8 @@ def read(
         For what does not go together.
     """
     files = predictions if isinstance(predictions, Mapping) else formats.model_files(*predictions)
-    how: dict[str, Any] = {
-        "unknown": unknown,
-        "match": match,
-        "labels_are": labels_are,
-        "judged_only": judged_only,
-        "by_rank": by_rank,
-        "one_based": one_based,
-    }
+    how: dict[str, Any] = {"unknown": unknown, "match": match, "labels_are": labels_are, "judged_only": judged_only}
+    how |= {"by_rank": by_rank, "one_based": one_based}
     dataset = None if isinstance(truth, str | os.PathLike) or sparse.issparse(truth) else truth
     if dataset is not None and label_names is None and dataset.label_names:
         label_names = LabelNames(tuple(dataset.label_names), tuple(dataset.label_codes or ()))
@@ -145,9 +139,7 @@ def read(
     rows: Any
     held: dict[Any, tuple[Any, Any]] = {}  # TRUTH, TRAIN or a model -> its file, and what it holds
     lines: list[str] = []
-    others: set[str] = (
-        set()
-    )  # models whose predictions are for another number of labels, which is refused where it is compared
+    others: set[str] = set()  # models of another number of labels, which is refused where they are compared
 
     def keep(key, file, content, by: Index = index) -> Any:
         """What a file holds; looked up and said as soon as it is known what its labels are."""
@@ -162,9 +154,8 @@ def read(
             if key not in (TRUTH, TRAIN) and content.n_labels != index.width(0):
                 others.add(key)
             if key is TRAIN and content.shape[1] != index.width(0):
-                raise ArgumentError(
-                    "train_truth", f"must have the {index.width(0)} labels of the truth", content.shape[1]
-                )
+                rule = f"must have the {index.width(0)} labels of the truth"
+                raise ArgumentError("train_truth", rule, content.shape[1])
         return content
 
     if truth is None:
