@@ -119,14 +119,16 @@ def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[
     lines = text_lines(path)
     _, first = next(lines, (1, ""))  # what is packed may be empty
     columns = _columns(first.encode())
-    known = (*wanted, *(name for name in ("score", "relevance", "rank") if name in columns))
-    if missing := [name for name in known if columns.count(name) != 1]:
+    numbers = [name for name in ("score", "relevance", "rank") if name in columns]
+    if missing := [name for name in (*wanted, *numbers) if columns.count(name) != 1]:
         raise DataError(path, f"the columns {shown(', '.join(columns))}", f"{', '.join(missing)} once", line=1)
     for line, cells in table_rows(path, lines, _separator(first)):
         if len(cells) != len(columns):
             raise DataError(path, f"{len(cells)} cells", f"{len(columns)}, as in line 1", line=line)
         record = dict(zip(columns, cells, strict=True))
-        yield line, record | {name: record[name].strip() for name in ("score", "relevance", "rank") if name in record}
+        for name in numbers:
+            record[name] = record[name].strip()
+        yield line, record
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:
