@@ -412,17 +412,8 @@ def mutated_members(rng: random.Random, found: list[tuple]) -> list[tuple]:
     for _ in range(rng.choice((1, 1, 2, 3))):
         member = [*(rng.choice(found) if found else ("x", b"1 1 1\n0 0:1\n", 0, 8))]
         longer = [member[0] + end for end in ("/", "/x", " ", ".")]
-        ways = (
-            (0, _MEMBERS),
-            (0, _STRANGE),
-            (0, longer),
-            (0, member[:1]),
-            (1, sizes),
-            (2, _KINDS),
-            (3, (0, 8, 12, 14)),
-        )
-        at, others = rng.choice(ways)
-        member[at] = rng.choice(others)
+        names, at = rng.choice((_MEMBERS, _STRANGE, longer, member[:1])), rng.choice((0, 0, 0, 1, 2, 3))
+        member[at] = rng.choice((names, sizes, _KINDS, (0, 8, 12, 14))[at])
         found.insert(rng.randrange(len(found) + 1), tuple(member))
     return found
 
