@@ -101,9 +101,8 @@ def _fingerprint(arguments) -> int:
     if arguments.record and not arguments.dataset:
         raise ArgumentError("--record", "goes with --dataset", "none")
     if arguments.record and bool(arguments.truth) != bool(arguments.part):
-        raise ArgumentError(
-            "--part", "goes with --record and a truth, and says which part of the dataset it is", arguments.part
-        )
+        rule = "goes with --record and a truth, and says which part of the dataset it is"
+        raise ArgumentError("--part", rule, arguments.part)
     lines = []
     for path in arguments.truth:
         Y = reader.read(path, {}, **shared.reading(arguments)).truth

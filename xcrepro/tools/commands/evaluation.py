@@ -146,9 +146,8 @@ def _evaluate(arguments) -> int:
     for k in [] if arguments.csv or arguments.ties != "lowest-id" else table.loc[table["metric"] == "P", "k"]:
         most, stored = precision_ceiling(truth, top, int(k))[0], int((top.ids >= 0).sum(axis=1).max())
         if stored > k:
-            print(
-                f"P@{k} if the best {k} of {stored} stored places were chosen (the ceiling of a re-ranker): {most:.6f}"
-            )
+            what = f"the best {k} of {stored} stored places were chosen (the ceiling of a re-ranker)"
+            print(f"P@{k} if {what}: {most:.6f}")
     for k in [] if arguments.csv else table.loc[table["metric"] == "ECE", "k"]:
         found = corrected_ece(truth, top, int(k))
         print(
@@ -250,10 +249,8 @@ def _audit(arguments) -> int:
         print(f"nothing found in {', '.join(found.attrs['checked'])}")
     else:
         print(f"{len(found)} found; xcrepro.repro.published.checks derives each check")
-    if others := found.attrs["not checked"]:
-        print(
-            f"not checked, because no metric of these names is known: {', '.join(others)} (`xcrepro audit --help` has the form)"
-        )
+    if others := ", ".join(found.attrs["not checked"]):
+        print(f"not checked, because no metric of these names is known: {others} (`xcrepro audit --help` has the form)")
     return 0 if found.empty else 1
 
 
