@@ -81,11 +81,8 @@ class Lesson:
 
     def solutions(self) -> list[str]:
         """The text of every solution, one a cell, as it stands in the notebook."""
-        return [
-            found
-            for cell in self.notebook["cells"]
-            for found in ([notebooks.text(cell["source"])] if _is_open(cell) else _SOLUTION.findall(_text(cell)))
-        ]
+        cells = self.notebook["cells"]
+        return [one for cell in cells for one in ([_text(cell)] if _is_open(cell) else _SOLUTION.findall(_text(cell)))]
 
 
 def words_of_picture(cells: list[dict], number: int) -> str:
@@ -106,12 +103,11 @@ def for_students(text: str) -> str:
 
 def students(notebook: dict) -> dict:
     """A notebook of the same cells, without what is for the teacher only."""
-    cells = [cell for cell in notebook["cells"] if not _is_teachers(cell)]
-    return notebook | {
-        "cells": [
-            cell | {"source": for_students(_text(cell))} if cell["cell_type"] == "markdown" else cell for cell in cells
-        ]
-    }
+
+    def shown(cell: dict) -> dict:
+        return cell | {"source": for_students(_text(cell))} if cell["cell_type"] == "markdown" else cell
+
+    return notebook | {"cells": [shown(cell) for cell in notebook["cells"] if not _is_teachers(cell)]}
 
 
 def without_hidden(source: str) -> str:
@@ -168,9 +164,8 @@ def find() -> list[Lesson]:
     folder = paths.committed(f"notebooks/{manifest.LESSONS}")
     found = [read(path) for path in sorted(folder.glob("*.ipynb"))]
     if not found:
-        raise DataMissing(
-            f"{folder} holds no lessons: run this in a checkout of the project, or set XCREPRO_ROOT to one"
-        )
+        do = "run this in a checkout of the project, or set XCREPRO_ROOT to one"
+        raise DataMissing(f"{folder} holds no lessons: {do}")
     for number, lesson in enumerate(found, start=1):
         if lesson.number != number:
             raise DataError(lesson.path, f"lesson {lesson.number}", f"lesson {number}", do="Lessons count from 1")
@@ -192,11 +187,8 @@ def read(path: str | os.PathLike) -> Lesson:
     notebook = notebooks.read(path)
     name, title = _NAME.fullmatch(path.stem), _TITLE.match(_text(notebook["cells"][0]) if notebook["cells"] else "")
     if not name or not title or int(name.group(1)) != int(title.group(1)):
-        raise DataError(
-            path,
-            "another name or first heading",
-            "NN_name.ipynb, which begins `# Lesson N: title` with the same number",
-        )
+        expected = "NN_name.ipynb, which begins `# Lesson N: title` with the same number"
+        raise DataError(path, "another name or first heading", expected)
     exercises = _exercises(path, notebook)
     if not exercises:
         raise DataError(path, "no exercise", "cells with nbgrader's metadata")
