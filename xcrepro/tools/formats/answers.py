@@ -70,8 +70,8 @@ def _read(path, line: int | None, value: object, index: Index, done: set[str]) -
     if isinstance(value, list):
         if value and all(isinstance(one, list) and len(one) == 2 for one in value):
             done.add("scored")
-            scores = [_score(path, line, score, done) for _, score in value]
-            return [_label(path, line, one) for one, _ in value], scores
+            given = [_score(path, line, score, done) for _, score in value]
+            return [_label(path, line, one) for one, _ in value], given
         if not any(isinstance(one, dict) for one in value):
             return [_label(path, line, one) for one in value], None
         pairs = [_pair(path, line, one, done) for one in value]
