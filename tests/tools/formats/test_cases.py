@@ -52,12 +52,11 @@ def long(separator: str) -> Callable:
 
 
 def jsonl(path: Path, rows, scored: bool) -> None:
-    parts = [
-        dict(zip(("labels", "scores"), zip(*row, strict=True), strict=True)) if scored else {"labels": row}
-        for row in rows
-    ]
-    text = "".join(json.dumps(part or {"labels": [], "scores": []}, ensure_ascii=False) + "\n" for part in parts)
-    path.write_text(text, encoding="utf-8")
+    if scored:
+        records = ({"labels": [label for label, _ in row], "scores": [score for _, score in row]} for row in rows)
+    else:
+        records = ({"labels": row} for row in rows)
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
 
 
 def lists(path: Path, rows, scored: bool) -> None:
@@ -79,13 +78,11 @@ def trec(path: Path, rows, scored: bool) -> None:
 
 
 def fasttext(path: Path, rows, scored: bool) -> None:
-    lines = (
-        " ".join(
-            [f"__label__{one[0]} {one[1]}" for one in row] if scored else [*(f"__label__{one}" for one in row), "words"]
-        )
-        for row in rows
-    )
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    text = ""
+    for row in rows:
+        text += " ".join(f"__label__{one[0]} {one[1]}" if scored else f"__label__{one}" for one in row)
+        text += "\n" if scored else " words\n"
+    path.write_text(text, encoding="utf-8")
 
 
 def parquet(path: Path, rows, scored: bool) -> None:
@@ -391,12 +388,8 @@ def test_ties_at_a_cut_off_are_told(cause):
     bounds = xc.evaluate(Y, top, (1, 3), metrics=["P"], ties="bounds")  # held to all orders in test_ties.py
     columns = ["value", "expected", "lowest", "highest", "decided"]
     value, mean, least, most, decided = bounds.loc[bounds["decided"].idxmax(), columns]
-    numbers = [
-        f"{decided:g} of 80",
-        *(f"{one:.6f}" for one in (value, mean, least, most)),
-        f"{value - mean:+.6f}",
-        cause,
-    ]
+    numbers = [f"{decided:g} of 80", f"{value - mean:+.6f}", cause]
+    numbers += [f"{one:.6f}" for one in (value, mean, least, most)]
     tellers = (
         lambda: xc.evaluate(Y, top, (1, 3), metrics=["P"]),
         lambda: xc.evaluate(Y, {"m": top}, (1, 3), metrics=["P"], confidence_level=0.9),
@@ -599,10 +592,8 @@ def of_lines(answer: Callable[[list[str]], object], key: str = "labels") -> str:
 
 
 def batch(labels: list[str]) -> dict:
-    return {
-        "status_code": 200,
-        "body": {"choices": [{"message": {"content": "\n".join(f"- {one}" for one in labels)}}]},
-    }
+    content = "\n".join(f"- {one}" for one in labels)
+    return {"status_code": 200, "body": {"choices": [{"message": {"content": content}}]}}
 
 
 def objects(name: str, score: str, value: Callable[[int], object]) -> Callable:

@@ -12,7 +12,7 @@ def add(command) -> None:
     sub = command("fetch", _fetch, "download a dataset into the cache and check it")
     sub.add_argument("name", help="a dataset of the registry, such as eurlex-4k")
     shared.flag(sub, "--force", "download again")
-    sub.add_argument("--list", action=shared.Listing, nargs=0, const=_datasets, help="show the datasets, and stop")
+    shared.add_listing(sub, _datasets, "datasets")
     shared.flag(sub, "--pin", "for maintainers: write the archive's SHA-256 into the dataset's file")
 
     sub = command("fingerprint", _fingerprint, "which truth is this? Its digest, and the dataset that is known by it")

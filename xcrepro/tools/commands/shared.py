@@ -27,6 +27,11 @@ class Listing(argparse.Action):
         parser.exit()
 
 
+def add_listing(sub, table, what: str) -> None:
+    """``--list``, which shows a table and stops."""
+    sub.add_argument("--list", action=Listing, nargs=0, const=table, help=f"show the {what}, and stop")
+
+
 def flag(sub, name: str, says: str) -> None:
     """An option without a value."""
     sub.add_argument(name, action="store_true", help=says)
