@@ -225,7 +225,7 @@ def annif(path: Path) -> None:
 
 _MODELS: list[dict[str, bytes]] = []
 _FEATURES = np.array([[0.5, 0.0, 1.0, 0.0], [0.0, 2.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0]], np.float32)
-_TRAINED = {"Popularity": {}, "OneVsRest": {}, "PLT": {}, "FastXML": {"trees": 2}, "PfastreXML": {"trees": 2},
+TRAINED = {"Popularity": {}, "OneVsRest": {}, "PLT": {}, "FastXML": {"trees": 2}, "PfastreXML": {"trees": 2},
             "NeuralOneVsAll": {"dim": 3, "epochs": 1}, "TwoTowers": {"dim": 3, "epochs": 1},
             "ClusterNetwork": {"dim": 3, "epochs": 1, "max_leaf": 2}, "GraphTowers": {"dim": 3, "epochs": 1},
             "LabelAttention": {"dim": 3, "epochs": 1}}  # fmt: skip
@@ -237,7 +237,7 @@ def prepare_models(folder: Path) -> None:
     X = np.repeat(_FEATURES, 8, axis=0) * rng.random((24, 4)).astype(np.float32)
     Y = np.repeat(np.eye(3, 6, dtype=np.float32), 8, axis=0)
     Y[::5, 4] = 1
-    for name, given in _TRAINED.items():
+    for name, given in TRAINED.items():
         place = folder / name
         getattr(xc.models, name)(**given).fit(X, Y).save(place)
         files = [path for path in place.rglob("*") if path.is_file()]

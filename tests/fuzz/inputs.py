@@ -408,22 +408,13 @@ def members(rng: random.Random) -> list[tuple]:
 def mutated_members(rng: random.Random, found: list[tuple]) -> list[tuple]:
     """One to three members more, changed, or twice."""
     found = list(found)
+    sizes = (b"", b"0" * 200, b"0" * (1 << 20), b"0" * ((1 << 20) + 1))
     for _ in range(rng.choice((1, 1, 2, 3))):
-        name, data, kind, packing = rng.choice(found) if found else ("x", b"1 1 1\n0 0:1\n", 0, 8)
-        change = rng.randrange(7)
-        if change == 0:
-            name = rng.choice(_MEMBERS)
-        elif change == 1:
-            name = rng.choice(_STRANGE)
-        elif change == 2:
-            kind = rng.choice(_KINDS)
-        elif change == 3:
-            packing = rng.choice((0, 8, 12, 14))
-        elif change == 4:
-            data = rng.choice((b"", b"0" * 200, b"0" * (1 << 20), b"0" * ((1 << 20) + 1)))
-        elif change == 5:
-            name += rng.choice(("/", "/x", " ", "."))
-        found.insert(rng.randrange(len(found) + 1), (name, data, kind, packing))
+        member = [*(rng.choice(found) if found else ("x", b"1 1 1\n0 0:1\n", 0, 8))]
+        longer = [member[0] + end for end in ("/", "/x", " ", ".")]
+        names, at = rng.choice((_MEMBERS, _STRANGE, longer, member[:1])), rng.choice((0, 0, 0, 1, 2, 3))
+        member[at] = rng.choice((names, sizes, _KINDS, (0, 8, 12, 14))[at])
+        found.insert(rng.randrange(len(found) + 1), tuple(member))
     return found
 
 

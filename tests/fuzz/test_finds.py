@@ -267,16 +267,9 @@ def test_parquet_of_dates_beyond_those_of_python(tmp_path, unit, value):
 # -- saved models ---------------------------------------------------------------------------------------------------
 
 
-MODELS = {
-    "Popularity": {},
-    "OneVsRest": {},
-    "PLT": {"trees": 2},
-    "FastXML": {"trees": 1},
-    "PfastreXML": {"trees": 2, "max_leaf": 2},
-    "NeuralOneVsAll": {"dim": 3, "epochs": 1},
-    "TwoTowers": {"dim": 3, "epochs": 1},
-    "LabelAttention": {"dim": 3, "epochs": 1},
-}
+MODELS = doors.TRAINED | {"PLT": {"trees": 2}, "PfastreXML": {"trees": 2, "max_leaf": 2}}
+OTHERS = {"FastXML", "ClusterNetwork", "GraphTowers"}
+"""Whose arrays have the kinds and checks of those that are tried."""
 
 
 @pytest.fixture(scope="module")
@@ -307,7 +300,7 @@ def load(trained, tmp_path):
     return changed
 
 
-@pytest.mark.parametrize("model", [name for name in MODELS if name != "FastXML"])
+@pytest.mark.parametrize("model", sorted(MODELS.keys() - OTHERS))
 @pytest.mark.parametrize(
     "change",
     [

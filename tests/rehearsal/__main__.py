@@ -201,13 +201,10 @@ def judged(run: Run, result: runner.Result) -> tuple[str, str]:
         expected = REFUSES.get(run.entry.id)
         first = " ".join(result.why.split())
         return ("refused" if expected and expected in result.why else "failed"), first[:300]
-    said = [
-        notebooks.text(output.get("text"))
-        for cell in notebooks.code_cells(notebooks.read(result.notebook))
-        for output in cell.get("outputs", [])
-        if output.get("name") == "stderr"
-    ]
-    warned = [line for line in _WARNS.findall("\n".join(said)) if "xcrepro" not in line.partition("Warning")[0]]
+    cells = notebooks.code_cells(notebooks.read(result.notebook))
+    outputs = [output for cell in cells for output in cell.get("outputs", []) if output.get("name") == "stderr"]
+    said = "\n".join(notebooks.text(output.get("text")) for output in outputs)
+    warned = [line for line in _WARNS.findall(said) if "xcrepro" not in line.partition("Warning")[0]]
     return ("warned", warned[0].strip()[:300]) if warned else ("ok", "")
 
 

@@ -89,10 +89,8 @@ def hidden_tests(lesson: Lesson) -> list[str]:
 
 def teachers(lesson: Lesson) -> list[str]:
     """Every text that is for the teacher only: cells with the tag, and regions of other cells."""
-    return [
-        found
-        for cell in lesson.notebook["cells"]
-        for found in (
-            [lessons._text(cell)] if lessons._is_teachers(cell) else lessons._TEACHERS.findall(lessons._text(cell))
-        )
-    ]
+    found = []
+    for cell in lesson.notebook["cells"]:
+        source = lessons._text(cell)
+        found += [source] if lessons._is_teachers(cell) else lessons._TEACHERS.findall(source)
+    return found

@@ -255,12 +255,8 @@ def talk(save, small):
     """A lesson of two slides, the first with a slide below and a fragment."""
     small[0]["metadata"]["slideshow"]["slide_type"] = "slide"
     text = "Below: $p_l < 1$ and\n\n$$\\frac{1}{p}$$\n\nbut `$HOME` and 5 & 6. [words](../glossary.md#x)"
-    kinds = [
-        ("subslide", "markdown", text),
-        ("fragment", "code", "print('<shown>')"),
-        ("notes", "markdown", "Ask them."),
-        ("slide", "markdown", "# End"),
-    ]
+    kinds = [("subslide", "markdown", text), ("fragment", "code", "print('<shown>')")]
+    kinds += [("notes", "markdown", "Ask them."), ("slide", "markdown", "# End")]
     cells = [
         {"cell_type": cell, "id": f"talk{i}", "source": text, "metadata": {"slideshow": {"slide_type": kind}, **more}}
         | ({"execution_count": None, "outputs": []} if cell == "code" else {})

@@ -86,14 +86,14 @@ FAULTS = {
         lambda c: _source(c, 1, "    ### BEGIN SOLUTION\n    return x + x\n    ### END SOLUTION", "    return x"),
         r"cell 2 \('double'\), a solution cell without a solution",
     ),
-    "not ended": (lambda c: _source(c, 1, "    ### END SOLUTION", ""), "cell 2: BEGIN SOLUTION"),
+    "not ended": (lambda c: _source(c, 1, "    ### END SOLUTION", ""), r"cell 2 \('double'\): BEGIN SOLUTION"),
     "solution in the test": (
         lambda c: _source(c, 2, "assert double(2)", "### BEGIN SOLUTION\n### END SOLUTION\nassert double(2)"),
-        "cell 3: BEGIN SOLUTION in a cell that is not marked",
+        r"cell 3 \('test_double'\): BEGIN SOLUTION in a cell that is not marked",
     ),
     "hidden in the solution": (
         lambda c: _source(c, 1, "def", "### BEGIN HIDDEN TESTS\n### END HIDDEN TESTS\ndef"),
-        "cell 2: BEGIN HIDDEN TESTS in a cell that is not marked",
+        r"cell 2 \('double'\): BEGIN HIDDEN TESTS in a cell that is not marked",
     ),
     "all hidden": (
         lambda c: _source(c, 2, 'assert double(2) == 4, "twice two"\n', ""),
@@ -111,7 +111,7 @@ FAULTS = {
         lambda c: _source(c, 2, "  # drawn anew by the teacher's seed", ""),
         r"cell 3 \('test_double'\), hidden cases that no seed draws",
     ),
-    "no slide type": (lambda c: c[1]["metadata"].pop("slideshow"), "cell 2 with slide type None"),
+    "no slide type": (lambda c: c[1]["metadata"].pop("slideshow"), r"cell 2 \('double'\) with slide type None"),
     "another number": (lambda c: _source(c, 0, "Lesson 1", "Lesson 2"), "another name or first heading"),
     "notes for everybody": (
         lambda c: c[0]["metadata"]["slideshow"].update(slide_type="notes"),
@@ -127,7 +127,7 @@ FAULTS = {
     ),
     "graded and the teacher's": (
         lambda c: c[3]["metadata"].update(tags=["teacher"]),
-        r"cell 4, tagged 'teacher', has nbgrader's metadata",
+        r"cell 4 \('why'\), tagged 'teacher', has nbgrader's metadata",
     ),
     "no exercise": (lambda c: [c.pop() for _ in range(3)], "no exercise"),
 }

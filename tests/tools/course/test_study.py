@@ -30,7 +30,7 @@ def written(root, tmp_path_factory):
         patch.setenv("XCREPRO_ROOT", str(root))
         find = importlib.util.find_spec
         patch.setattr(
-            importlib.util, "find_spec", lambda name, *more: None if name == "nbgrader" else find(name, *more)
+            importlib.util, "find_spec", lambda name, *more: find(name, *more) if name != "nbgrader" else None
         )
         assert main(["course", str(folder), "--self-study"]) == 0
     return folder
@@ -122,11 +122,7 @@ def test_a_program_that_fails_by_itself_is_told_and_what_is_done_stays_done(tmp_
 
 @pytest.mark.parametrize(
     ("wrong", "fails"),
-    [
-        (lambda L, branches: 1 / 0, ZeroDivisionError),
-        (lambda L, branches: 0, AssertionError),
-        (None, NameError),
-    ],
+    [(lambda L, branches: 1 / 0, ZeroDivisionError), (lambda L, branches: 0, AssertionError), (None, NameError)],
 )
 def test_who_is_stuck_gets_hints_after_two_tries_and_the_solution_after_five(wrong, fails, tmp_path, capsys, course):
     """By the cell that a self-learner runs, on a program that never gets as far as the hidden cases."""
@@ -221,10 +217,9 @@ def test_quizzes_ask_again_and_their_choices_are_shuffled(course):
         assert all(one.lesson < lesson.number for one in more)
         assert len(more) == (2 if lesson.number > 1 else 0)
         places += [[choice.get("right", False) for choice in one.choices].index(True) for one in mine]
-        seeded = quizzes.questions(course, 5)[lesson.name]
-        assert [sorted(c["says"] for c in one.choices) for one in seeded[:3]] == [
-            sorted(c["says"] for c in one.choices) for one in mine
-        ]
+        seeded = quizzes.questions(course, 5)[lesson.name][:3]
+        one, other = ([sorted(c["says"] for c in each.choices) for each in asking] for asking in (seeded, mine))
+        assert one == other
     assert max(map(places.count, range(3))) <= 13, "as often at each place"
     everything = [one.asked for questions in asked.values() for one in questions[3:]]
     assert len({*everything}) == len(everything)
@@ -249,10 +244,8 @@ def test_the_exam_holds_what_it_asks_for_at_every_seed(seed):
     """Its table has the two impossible numbers and no third, its sums are right."""
     text = quizzes.exam((Path(quizzes.__file__).with_name("exam.md")).read_text(encoding="utf-8"), seed)
     assert "[[" not in text
-    rows = {
-        row[0]: [float(cell) for cell in row[1:]]
-        for row in re.findall(r"^\| ([AB]) " + r"\| ([\d.]+) " * 5 + r"\|", text, re.MULTILINE)
-    }
+    lines = re.findall(r"^\| ([AB]) " + r"\| ([\d.]+) " * 5 + r"\|", text, re.MULTILINE)
+    rows = {name: [*map(float, cells)] for name, *cells in lines}
     (a1, a3, a5, an, _), (b1, b3, b5, bn, _) = rows["A"], rows["B"]
     assert a1 == an
     assert b1 != bn

@@ -211,17 +211,13 @@ def test_rows_without_predictions_that_lie_scattered_are_no_finding():
     ds = drawn("bibtex")
     top = MODELS["best"](ds)
     n = len(top)
-    for seed, share in enumerate((0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5)):
-        ids = np.where(np.random.default_rng(seed).random(n)[:, None] < share, -1, top.ids)
-        assert "rows without predictions" not in kinds(
-            diagnose.check(ds.test.Y, TopK.from_ids(ids, n_labels=top.n_labels))
-        )
-    for rows in ([n - 1], [0, n - 1], list(range(n))):
+    shares = (0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
+    scattered = [np.random.default_rng(seed).random(n) < share for seed, share in enumerate(shares)]
+    for rows in (*scattered, [n - 1], [0, n - 1], list(range(n))):
         ids = top.ids.copy()
         ids[rows] = -1
-        assert "rows without predictions" not in kinds(
-            diagnose.check(ds.test.Y, TopK.from_ids(ids, n_labels=top.n_labels))
-        )
+        found = diagnose.check(ds.test.Y, TopK.from_ids(ids, n_labels=top.n_labels))
+        assert "rows without predictions" not in kinds(found)
 
 
 def kinds(found) -> list[str]:
@@ -243,10 +239,8 @@ def test_numbers_in_the_evidence_are_those_of_evaluate():
     assert finding.evidence["step"] == 1
     assert abs(finding.evidence["first_row"] - 151) < 25
     (finding,) = diagnose.check(ds.test.Y, moved(top, np.random.default_rng(3).permutation(len(top))))
-    deals = [
-        xc.metrics.precision(ds.test.Y, moved(top, np.random.default_rng(s).permutation(len(top))), 5)[0]
-        for s in range(50)
-    ]
+    orders = [np.random.default_rng(seed).permutation(len(top)) for seed in range(50)]
+    deals = [xc.metrics.precision(ds.test.Y, moved(top, order), 5)[0] for order in orders]
     assert finding.evidence["dealt"] == pytest.approx(np.mean(deals), abs=3 * np.std(deals) / np.sqrt(20))
     assert "another order" in finding.message
     (finding,) = diagnose.check(ds.test.Y, renumbered(top, np.random.default_rng(3).permutation(top.n_labels)))
@@ -298,21 +292,12 @@ def test_a_truth_whose_print_is_filtered_and_no_filter():
     entry = registry.get("lf-amazontitles-131k")
     rng = np.random.default_rng(0)
     ids = rng.integers(0, entry.n_labels, (entry.n_test, 2), dtype=np.int32)
-    Y = sparse.csr_matrix(
-        (np.ones(entry.n_test), ids[:, 0], np.arange(entry.n_test + 1)), (entry.n_test, entry.n_labels)
-    )
-    top = TopK.from_ids(ids, n_labels=entry.n_labels)
-    nothing = np.empty(0, int), np.empty(0, int)
-    for given, kinds in (
-        (None, ["no filter"]),
-        (nothing, []),
-        ((np.array([0]), np.array([ids[0, 1]])), ["filter pairs"]),
-    ):
-        found = {finding.kind for finding in diagnose.check(Y, top, exclude=given)}
-        assert found & {"no filter", "filter pairs"} == set(kinds)
-    assert "no filter" not in {
-        finding.kind for finding in diagnose.check(Y[1:], TopK(ids[1:], top.scores[1:], top.n_labels))
-    }
+    ones = np.ones(entry.n_test), ids[:, 0], np.arange(entry.n_test + 1)
+    Y, top = sparse.csr_matrix(ones, (entry.n_test, entry.n_labels)), TopK.from_ids(ids, n_labels=entry.n_labels)
+    nothing, first = (np.empty(0, int), np.empty(0, int)), (np.array([0]), np.array([ids[0, 1]]))
+    for given, kind in ((None, {"no filter"}), (nothing, set()), (first, {"filter pairs"})):
+        assert {*kinds(diagnose.check(Y, top, exclude=given))} & {"no filter", "filter pairs"} == kind
+    assert "no filter" not in kinds(diagnose.check(Y[1:], TopK(ids[1:], top.scores[1:], top.n_labels)))
 
 
 def test_filter_pairs_left_in():

@@ -135,11 +135,8 @@ def test_oaxmlc_s_three_files_by_their_description(tmp_path, capsys):
         '{"id": "W1", "title": "a", "topics_labels": ["T10"], "concepts_labels": ["C2", "C3"]}\n'
         '{"id": "W2", "title": "c", "topics_labels": ["T11"], "concepts_labels": ["C3"]}\n'
     )
-    (tmp_path / "ontology.json").write_text(
-        "".join(
-            f'{{"label": "C{n}", "title": "{name}", "level": {n}}}\n' for n, name in enumerate(("all", "x", "y"), 1)
-        )
-    )
+    lines = (f'{{"label": "C{n}", "title": "{name}", "level": {n}}}\n' for n, name in enumerate(("all", "x", "y"), 1))
+    (tmp_path / "ontology.json").write_text("".join(lines))
     (tmp_path / "taxonomy.txt").write_text("C0 C1\nC1 C2 C3\n")
     (tmp_path / "said.jsonl").write_text('{"id": "W1", "labels": ["C3"]}\n{"id": "W2", "labels": ["C2"]}\n')
     files = [str(tmp_path / name) for name in ("documents.json", "said.jsonl")]

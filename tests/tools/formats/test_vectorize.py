@@ -22,17 +22,11 @@ LABELS = ["fisheries", "Recht", "agriculture", "transport"]
 
 @pytest.fixture
 def points():
-    rng = np.random.default_rng(1)
-    rows = []
+    rng, rows = np.random.default_rng(1), []
     for row in range(40):
-        rows.append(
-            {
-                "uid": f"doc {row}",
-                "title": " ".join(rng.choice(WORDS, 3)),
-                "content": " ".join(rng.choice(WORDS, 6)),
-                "labels": sorted({*rng.choice(LABELS, rng.integers(0, 3))}),
-            }
-        )
+        title, content = (" ".join(rng.choice(WORDS, n)) for n in (3, 6))
+        labels = sorted({*rng.choice(LABELS, rng.integers(0, 3))})
+        rows.append({"uid": f"doc {row}", "title": title, "content": content, "labels": labels})
     return rows
 
 
@@ -174,16 +168,9 @@ def parts_of(folder):
 
 
 def dated(rng, n, date=lambda day: day):
-    return [
-        {
-            "id": i,
-            "title": "cats dogs",
-            "labels": ["x"],
-            "when": date(int(rng.integers(20))),
-            "series": int(rng.integers(60)),
-        }
-        for i in range(n)
-    ]
+    days, series = zip(*((int(rng.integers(20)), int(rng.integers(60))) for _ in range(n)), strict=True)
+    about = {"title": "cats dogs", "labels": ["x"]}
+    return [{"id": i, **about, "when": date(days[i]), "series": series[i]} for i in range(n)]
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,7 @@ def inputs():
 
 def ece_of_pairs(Y, top, k, bins=10):
     """The definition, pair by pair: only predictions that are there."""
-    inside, pairs = (
-        [0.0] * bins,
-        [(row, place) for row in range(len(top)) for place in range(k) if top.ids[row, place] >= 0],
-    )
+    inside, pairs = [0.0] * bins, [*zip(*np.nonzero(top.ids[:, :k] >= 0), strict=True)]
     for place in pairs:
         score = float(top.scores[place])
         inside[min(int(score * bins), bins - 1)] += Y[place[0], top.ids[place]] - score

@@ -63,10 +63,8 @@ def test_every_table_with_a_row_of_a_dataset_brings_its_notebooks(name):
 
 def test_datasets_and_items_restrict_each_other():
     steps = reproduce.plan(["jain16/table3_table4", "EUR-Lex", "wiki10-31k"])
-    assert [(step.dataset, step.entry.id) for step in steps] == [
-        ("eurlex-4k", "jain16/table3_table4"),
-        ("wiki10-31k", "jain16/table3_table4"),
-    ]
+    assert [step.dataset for step in steps] == ["eurlex-4k", "wiki10-31k"]
+    assert {step.entry.id for step in steps} == {"jain16/table3_table4"}
     assert steps[0].sources == ("jain16:table4a",)
     assert steps[1].sources == ("jain16:table3c", "jain16:table4c")
     assert {step.entry.id.partition("/")[0] for step in reproduce.plan(["reeval"])} == {"reeval"}
@@ -87,11 +85,7 @@ def test_a_method_of_which_nothing_is_printed_is_not_trained():
     """Mediamill's table has rows of PD-Sparse and Parabel, and they are empty."""
     for id, name in (("xcrepo:Mediamill", "mediamill"), ("xcrepo:Delicious-200K", "deliciouslarge-200k")):
         table = xc.published.table(id)
-        told = {
-            row["method"]
-            for row in table.to_dict("records")
-            if row["printed"] and row["metric"] in ("P", "N", "PSP", "PSN")
-        }
+        told = {*table[(table["printed"] != "") & table["metric"].isin(["P", "N", "PSP", "PSN"])]["method"]}
         empty = {*table["method"]} - told
         assert empty
         assert not empty & {*reproduce.trained(id, name)}
@@ -244,15 +238,8 @@ def test_what_chance_allows():
     """Test points, else their largest error; splits in place of both errors of one; seeds; the printed error; rounding."""
 
     def row(metric="P", k="1", stderr="", half=math.nan, sd=math.nan, spread=None, points=2500):
-        line = {
-            "source": "xcrepo:Mediamill",
-            "method": "PLT",
-            "variant": "",
-            "printed": "50.00",
-            "value": 50.0,
-            "doubt": False,
-        }
-        line = types.SimpleNamespace(**line, metric=metric, stderr=stderr)
+        line = types.SimpleNamespace(source="xcrepo:Mediamill", method="PLT", variant="", metric=metric)
+        vars(line).update(printed="50.00", value=50.0, stderr=stderr, doubt=False)
         cell = compare_with_print.Cell("a/x", "", "PLT", "none", metric, k, 52.0, sd, half)
         return compare_with_print.row(line, k, cell, [cell], points, spread)
 
@@ -426,12 +413,8 @@ def test_the_labels_of_each_bin_are_beside_print(monkeypatch):
     made.test = made.train
     monkeypatch.setattr(load, "load", lambda *_, **__: made)
     rows = {row["metric"]: row for row in reproduce.counted("eurlex-4k", "reeval:table2")}
-    assert {name: int(row["ours"]) for name, row in rows.items() if name.startswith("labels_")} == {
-        "labels_1-9": 1,
-        "labels_10-99": 3,
-        "labels_100-999": 0,
-        "labels_1000+": 1,
-    }
+    ours = {name: int(row["ours"]) for name, row in rows.items() if name.startswith("labels_")}
+    assert ours == {"labels_1-9": 1, "labels_10-99": 3, "labels_100-999": 0, "labels_1000+": 1}
     assert (rows["labels_1-9"]["printed"], rows["labels_1-9"]["difference"]) == ("2,413", "-2412")
     assert (rows["labels_1-9"]["chance"], rows["labels_1000+"]["chance"]) == ("beyond", "within")
 
@@ -439,10 +422,8 @@ def test_the_labels_of_each_bin_are_beside_print(monkeypatch):
 def test_what_it_took_and_the_records_are_kept(demo):
     """With ``--costs`` and ``--record``: in data/recorded."""
     project, _, add, _ = demo
-    add(
-        "two",
-        'from xcrepro.repro.engine import run_log\nrun_log.note("training", \'["PLT-12345678", "PLT()", 0.25, true]\')',
-    )
+    noted = 'run_log.note("training", \'["PLT-12345678", "PLT()", 0.25, true]\')'
+    add("two", f"from xcrepro.repro.engine import run_log\n{noted}")
     assert main(["reproduce", "eurlex-4k", "demo/two", "--costs", "--record"]) == 0
     rows = reproduce.read_costs(project.root / reproduce.COSTS)
     of = ("eurlex-4k", 15_539, 3_993, "demo/two")

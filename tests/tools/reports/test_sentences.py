@@ -40,15 +40,10 @@ def led(metric: str, values: dict[str, float], *pairs: tuple, **runs) -> tuple:
     """Values of models, 0.01 to either side, and pairs: left, right, difference, half its interval, p."""
     table = of("model value", *values.items(), metric=metric, k=1)
     table = table.assign(low=table["value"] - 0.01, high=table["value"] + 0.01)
-    apart = of("left right value half p", *pairs, metric=metric, k=1).astype(
-        {"value": float, "half": float, "p": float}
-    )
-    return (
-        table,
-        apart.assign(low=apart["value"] - apart["half"], high=apart["value"] + apart["half"], **runs),
-        metric,
-        1,
-    )
+    apart = of("left right value half p", *pairs, metric=metric, k=1)
+    apart = apart.astype({"value": float, "half": float, "p": float})
+    apart = apart.assign(low=apart["value"] - apart["half"], high=apart["value"] + apart["half"], **runs)
+    return table, apart, metric, 1
 
 
 def two(difference: float, p: float, metric: str = "P") -> tuple:

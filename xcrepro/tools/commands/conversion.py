@@ -9,22 +9,21 @@ from xcrepro.tools.commands import shared
 
 def add(command) -> None:
     sub = command("convert", _convert, "truth, predictions, features or a whole dataset in another format")
-    sub.add_argument("source", type=Path, metavar="IN", help="its content says what it is; a folder is Annif's")
-    sub.add_argument("target", metavar="OUT", help="its ending says what it is to be; a folder ends in /")
-    sub.add_argument("--from", dest="from_format", metavar="FORMAT", help="what IN is, where its content does not tell")
-    sub.add_argument(
-        "--to", dest="to_format", metavar="FORMAT", help="what OUT is to be, where its ending does not tell"
-    )
-    sub.add_argument(
+    option = sub.add_argument
+    option("source", type=Path, metavar="IN", help="its content says what it is; a folder is Annif's")
+    option("target", metavar="OUT", help="its ending says what it is to be; a folder ends in /")
+    option("--from", dest="from_format", metavar="FORMAT", help="what IN is, where its content does not tell")
+    option("--to", dest="to_format", metavar="FORMAT", help="what OUT is to be, where its ending does not tell")
+    option(
         "--as",
         dest="kind",
         choices=("truth", "predictions", "features", "dataset"),
         help="what to take from a file that may be more than one",
     )
     shared.add_names(sub)
-    sub.add_argument("--n-rows", type=int, metavar="N", help="how many rows there are, where IN leaves out empty ones")
-    sub.add_argument("--n-features", type=int, metavar="D", help="how many features, for a file without a header")
-    sub.add_argument(
+    option("--n-rows", type=int, metavar="N", help="how many rows there are, where IN leaves out empty ones")
+    option("--n-features", type=int, metavar="D", help="how many features, for a file without a header")
+    option(
         "--unknown",
         choices=("refuse", "drop", "count"),
         default="refuse",
@@ -33,34 +32,29 @@ def add(command) -> None:
     shared.add_match(sub)
     shared.flag(sub, "--one-based", "ids in the repository's text files are counted from 1")
     shared.flag(sub, "--by-rank", "take a file's column of ranks for the order")
-    sub.add_argument("-k", type=int, help="how many predictions of a row to keep, default all")
+    option("-k", type=int, help="how many predictions of a row to keep, default all")
     shared.flag(sub, "--force", "replace OUT where it is there already")
-    sub.add_argument(
-        "--list", action=shared.Listing, nargs=0, const=_formats, help="show the formats there are, and stop"
-    )
+    shared.add_listing(sub, _formats, "formats there are")
 
     sub = command("vectorize", _vectorize, "a dataset from raw text: JSON lines with texts and labels, tf-idf features")
-    sub.add_argument("source", type=Path, metavar="FILE.jsonl", help="an object a point: title, content, text; labels")
-    sub.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="a new folder: train, test, names, dataset.toml"
-    )
-    sub.add_argument("--test", type=Path, metavar="FILE.jsonl", help="test points of their own; else a share is drawn")
-    sub.add_argument("--test-share", type=float, default=0.2, help="share of test points, default 0.2")
-    sub.add_argument(
-        "--validation-share", type=float, default=0.0, help="share of points to calibrate on, default none"
-    )
-    sub.add_argument("--seed", type=int, default=0, help="of the draw, default 0")
-    sub.add_argument("--by", metavar="KEY", help="key of a time: the latest points are the test points, none is drawn")
-    sub.add_argument("--group", metavar="KEY", help="key whose equal values are never in two parts, such as a series")
-    sub.add_argument("--text", nargs="+", metavar="KEY", help="keys of the texts, default title content text")
-    sub.add_argument("--label-key", metavar="KEY", help="key of the labels, default labels, target_ind or subjects")
-    sub.add_argument("--labels", type=Path, metavar="FILE", help="label names, which fix the ids; default by alphabet")
-    sub.add_argument("--min-df", type=int, default=2, help="train points in which a term must occur, default 2")
-    sub.add_argument("--ngrams", type=int, default=1, help="longest run of words that is a term, default 1")
-    sub.add_argument("--max-features", type=int, help="keep the most frequent terms only")
+    option = sub.add_argument
+    option("source", type=Path, metavar="FILE.jsonl", help="an object a point: title, content, text; labels")
+    option("--out", type=Path, required=True, metavar="DIR", help="a new folder: train, test, names, dataset.toml")
+    option("--test", type=Path, metavar="FILE.jsonl", help="test points of their own; else a share is drawn")
+    option("--test-share", type=float, default=0.2, help="share of test points, default 0.2")
+    option("--validation-share", type=float, default=0.0, help="share of points to calibrate on, default none")
+    option("--seed", type=int, default=0, help="of the draw, default 0")
+    option("--by", metavar="KEY", help="key of a time: the latest points are the test points, none is drawn")
+    option("--group", metavar="KEY", help="key whose equal values are never in two parts, such as a series")
+    option("--text", nargs="+", metavar="KEY", help="keys of the texts, default title content text")
+    option("--label-key", metavar="KEY", help="key of the labels, default labels, target_ind or subjects")
+    option("--labels", type=Path, metavar="FILE", help="label names, which fix the ids; default by alphabet")
+    option("--min-df", type=int, default=2, help="train points in which a term must occur, default 2")
+    option("--ngrams", type=int, default=1, help="longest run of words that is a term, default 1")
+    option("--max-features", type=int, help="keep the most frequent terms only")
     shared.flag(sub, "--raw-counts", "a term's count in place of 1 + log of it")
-    sub.add_argument("--name", help="of the dataset, default the folder's")
-    sub.add_argument(
+    option("--name", help="of the dataset, default the folder's")
+    option(
         "--truth", type=Path, metavar="FILE", help="a new file for the test labels, which DIR then lacks, for a class"
     )
 

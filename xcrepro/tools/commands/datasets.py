@@ -12,7 +12,7 @@ def add(command) -> None:
     sub = command("fetch", _fetch, "download a dataset into the cache and check it")
     sub.add_argument("name", help="a dataset of the registry, such as eurlex-4k")
     shared.flag(sub, "--force", "download again")
-    sub.add_argument("--list", action=shared.Listing, nargs=0, const=_datasets, help="show the datasets, and stop")
+    shared.add_listing(sub, _datasets, "datasets")
     shared.flag(sub, "--pin", "for maintainers: write the archive's SHA-256 into the dataset's file")
 
     sub = command("fingerprint", _fingerprint, "which truth is this? Its digest, and the dataset that is known by it")
@@ -101,9 +101,8 @@ def _fingerprint(arguments) -> int:
     if arguments.record and not arguments.dataset:
         raise ArgumentError("--record", "goes with --dataset", "none")
     if arguments.record and bool(arguments.truth) != bool(arguments.part):
-        raise ArgumentError(
-            "--part", "goes with --record and a truth, and says which part of the dataset it is", arguments.part
-        )
+        rule = "goes with --record and a truth, and says which part of the dataset it is"
+        raise ArgumentError("--part", rule, arguments.part)
     lines = []
     for path in arguments.truth:
         Y = reader.read(path, {}, **shared.reading(arguments)).truth

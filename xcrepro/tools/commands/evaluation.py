@@ -15,33 +15,30 @@ MOST_CHANGED = 10
 
 def add(command) -> None:
     sub = command("evaluate", _evaluate, "every ranking metric of saved predictions")
-    sub.add_argument(
+    option = sub.add_argument
+    option(
         "truth",
         type=Path,
         nargs="?",
         help="test labels in any format that `xcrepro convert --list` shows: a label file, a dataset, qrels, ...; or the name "
         "of a dataset of the catalogue, such as tib, whose train labels and label names are then used",
     )
-    sub.add_argument(
-        "predictions", type=Path, nargs="?", help="a score matrix, a saved TopK, a run, label:score lines, ..."
-    )
+    option("predictions", type=Path, nargs="?", help="a score matrix, a saved TopK, a run, label:score lines, ...")
     blocks.add_arguments(sub)
-    sub.add_argument("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
-    sub.add_argument(
+    option("-k", type=int, nargs="+", default=[1, 3, 5], help="default: 1 3 5")
+    option(
         "--metrics",
         nargs="+",
         help="just these: names of --list, at every k or at one, such as nDCG@5, ECE@5 (scores in [0, 1]), 'binned macro-F1@5'",
     )
-    sub.add_argument(
+    option(
         "--ties",
         choices=("lowest-id", "expected", "bounds"),
         default="lowest-id",
         help="what labels of equal scores are worth: ranked by lowest id, the mean over all orders, or also the lowest and the "
         "highest value and how many rows ties decide",
     )
-    sub.add_argument(
-        "--list", action=shared.Listing, nargs=0, const=_metrics, help="show the metrics there are, and stop"
-    )
+    shared.add_listing(sub, _metrics, "metrics there are")
     shared.add_propensities(sub)
     shared.add_hierarchy(sub)
     shared.add_reading(sub)
@@ -51,7 +48,7 @@ def add(command) -> None:
         "--per-label",
         "one row per label at the largest k, with its name where it is known: the most frequent 20, with --csv all",
     )
-    sub.add_argument(
+    option(
         "--against",
         type=Path,
         metavar="PREDICTIONS",
@@ -63,26 +60,22 @@ def add(command) -> None:
     sub = command(
         "explain", _explain, "which definition of a metric gives a printed number? Exit status 1 when none does"
     )
-    sub.add_argument("value", help="as printed: 0.39173, 39.173 or 39.2%%; the more digits, the more it tells")
-    sub.add_argument("truth", type=Path, help="as for evaluate")
-    sub.add_argument("predictions", type=Path, help="as for evaluate; a score matrix tells most, for ties")
-    sub.add_argument("--metric", help="what it is said to be: P, nDCG, PSP@3, ...")
-    sub.add_argument(
-        "-k", type=int, nargs="+", help="the ks to try; default: 1 to 5, 10, 20, 50, 100, as many as there are"
-    )
-    sub.add_argument(
-        "--train-truth", type=Path, help="training labels: their counts in the propensities, beside those of test"
-    )
-    sub.add_argument(
-        "--A", type=float, default=0.55, help="of the propensity model, default 0.55; others are tried too"
-    )
-    sub.add_argument("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
-    sub.add_argument("--filter", type=Path, help="the test split's filter file")
+    option = sub.add_argument
+    option("value", help="as printed: 0.39173, 39.173 or 39.2%%; the more digits, the more it tells")
+    option("truth", type=Path, help="as for evaluate")
+    option("predictions", type=Path, help="as for evaluate; a score matrix tells most, for ties")
+    option("--metric", help="what it is said to be: P, nDCG, PSP@3, ...")
+    option("-k", type=int, nargs="+", help="the ks to try; default: 1 to 5, 10, 20, 50, 100, as many as there are")
+    option("--train-truth", type=Path, help="training labels: their counts in the propensities, beside those of test")
+    option("--A", type=float, default=0.55, help="of the propensity model, default 0.55; others are tried too")
+    option("--B", type=float, default=1.5, help="of the propensity model, default 1.5")
+    option("--filter", type=Path, help="the test split's filter file")
     shared.add_reading(sub)
     shared.flag(sub, "--csv", "all that was tried, full precision, as CSV")
 
     sub = command("audit", _audit, "check a table of your own results for numbers that cannot be true together")
-    sub.add_argument(
+    option = sub.add_argument
+    option(
         "file",
         type=Path,
         help="CSV with the columns dataset, method, metric, k, value (one number a line), or dataset, method, P@1, nDCG@3, "
@@ -90,16 +83,13 @@ def add(command) -> None:
     )
 
     sub = command("certainty", _certainty, "are leads between printed numbers certain, whatever was predicted?")
-    sub.add_argument(
-        "printed", nargs="+", help="two numbers or more of the same test points, as printed, percent: 54.23"
-    )
-    sub.add_argument("-n", type=int, help="how many test points; or --dataset")
-    sub.add_argument(
-        "--dataset", help="of the catalogue, which knows how many test points it has, and for PSP its weights"
-    )
-    sub.add_argument("--metric", default="P", help="P (the default; nDCG@1 is P@1) or PSP")
-    sub.add_argument("-k", type=int, default=1, help="default: 1")
-    sub.add_argument("--alpha", type=float, default=0.05, help="of the two-sided test; default: 0.05")
+    option = sub.add_argument
+    option("printed", nargs="+", help="two numbers or more of the same test points, as printed, percent: 54.23")
+    option("-n", type=int, help="how many test points; or --dataset")
+    option("--dataset", help="of the catalogue, which knows how many test points it has, and for PSP its weights")
+    option("--metric", default="P", help="P (the default; nDCG@1 is P@1) or PSP")
+    option("-k", type=int, default=1, help="default: 1")
+    option("--alpha", type=float, default=0.05, help="of the two-sided test; default: 0.05")
     shared.flag(sub, "--fractions", "the numbers are fractions, not percent")
 
 
@@ -146,9 +136,8 @@ def _evaluate(arguments) -> int:
     for k in [] if arguments.csv or arguments.ties != "lowest-id" else table.loc[table["metric"] == "P", "k"]:
         most, stored = precision_ceiling(truth, top, int(k))[0], int((top.ids >= 0).sum(axis=1).max())
         if stored > k:
-            print(
-                f"P@{k} if the best {k} of {stored} stored places were chosen (the ceiling of a re-ranker): {most:.6f}"
-            )
+            what = f"the best {k} of {stored} stored places were chosen (the ceiling of a re-ranker)"
+            print(f"P@{k} if {what}: {most:.6f}")
     for k in [] if arguments.csv else table.loc[table["metric"] == "ECE", "k"]:
         found = corrected_ece(truth, top, int(k))
         print(
@@ -250,10 +239,8 @@ def _audit(arguments) -> int:
         print(f"nothing found in {', '.join(found.attrs['checked'])}")
     else:
         print(f"{len(found)} found; xcrepro.repro.published.checks derives each check")
-    if others := found.attrs["not checked"]:
-        print(
-            f"not checked, because no metric of these names is known: {', '.join(others)} (`xcrepro audit --help` has the form)"
-        )
+    if others := ", ".join(found.attrs["not checked"]):
+        print(f"not checked, because no metric of these names is known: {others} (`xcrepro audit --help` has the form)")
     return 0 if found.empty else 1
 
 

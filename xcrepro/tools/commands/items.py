@@ -90,12 +90,10 @@ def _jobs(sub) -> None:
 def _start(arguments) -> int:
     from xcrepro.repro.engine.start import start
 
-    written = start(arguments.folder)
+    written, folder = start(arguments.folder), arguments.folder
     notebooks = sum(path.suffix == ".ipynb" for path in written)
-    print(
-        f"{notebooks} notebooks are in {written[0].parent}; a run of one draws its figures into {arguments.folder}/figures"
-    )
-    print(f"now: cd {arguments.folder}; xcrepro run beyond/audit; jupyter lab notebooks")
+    print(f"{notebooks} notebooks are in {written[0].parent}; a run of one draws its figures into {folder}/figures")
+    print(f"now: cd {folder}; xcrepro run beyond/audit; jupyter lab notebooks")
     return 0
 
 
@@ -128,15 +126,10 @@ def _run(arguments) -> int:
     if arguments.record or parameters.get("split") == recording.MEAN:
         return _record(arguments, parameters)
     if not manifest.has_project(manifest.load()):
-        print(
-            f"no project here: this writes into {paths.project_root()}; `xcrepro start DIR` makes a folder of your own"
-        )
-    report = runner.run(
-        arguments.items,
-        parameters=parameters,
-        **shared.taken(arguments, "force", "jobs", "dry", "long"),
-    )
-    return 0 if report.ok else 1
+        here = f"no project here: this writes into {paths.project_root()}"
+        print(f"{here}; `xcrepro start DIR` makes a folder of your own")
+    how = shared.taken(arguments, "force", "jobs", "dry", "long")
+    return 0 if runner.run(arguments.items, parameters=parameters, **how).ok else 1
 
 
 def _reproduce(arguments) -> int:
@@ -176,10 +169,8 @@ def _record(arguments, parameters: dict) -> int:
             told = "nobody measured it" if unknown else f"{reproduce.clock(seconds)}{from_others}"
             print(f"{one.dataset}  {one.command}  # {told}")
         seconds, unknown = reproduce.time_of(recordings)
-        print(
-            f"{len(recordings)} runs, one after the other: {reproduce.clock(seconds)} by what was measured on two cores, less "
-            f"than their sum where a training is shared; of {len(unknown)} nothing was measured"
-        )
+        told = f"{reproduce.clock(seconds)} by what was measured on two cores, less than their sum where a training is shared"
+        print(f"{len(recordings)} runs, one after the other: {told}; of {len(unknown)} nothing was measured")
         return 0
     root = paths.project_root()
     with runner.alone(root):

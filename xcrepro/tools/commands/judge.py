@@ -75,9 +75,9 @@ def _texts(arguments, read):
     from xcrepro.core import judged
     from xcrepro.core.data.lines import text_lines
 
-    return (
-        judged.texts_of(read.dataset) if arguments.texts is None else [text for _, text in text_lines(arguments.texts)]
-    )
+    if arguments.texts is None:
+        return judged.texts_of(read.dataset)
+    return [text for _, text in text_lines(arguments.texts)]
 
 
 def _sample(arguments) -> int:
@@ -97,15 +97,12 @@ def _sample(arguments) -> int:
     before, table = _lacking(arguments.out, table, rows) if arguments.add else (b"", table)
     with atomic_path(arguments.out) as part:
         part.write_bytes(before + table.to_csv(index=False, header=not before, lineterminator="\n").encode())
-    if before:
-        said = f"{len(table)} lines added at the end, {int((table['verdict'] == '').sum())} to judge"
-        print(f"{arguments.out}: {said}; what was there is as it was")
-        return 0
     blank = int((table["verdict"] == "").sum())
-    print(
-        f"{arguments.out}: {rows.size} rows, {blank} predictions to judge, in this order; you may stop after any row."
-    )
-    print(f"Then: xcrepro judge estimate ... --verdicts {arguments.out}")
+    if before:
+        print(f"{arguments.out}: {len(table)} lines added at the end, {blank} to judge; what was there is as it was")
+        return 0
+    say = f"{rows.size} rows, {blank} predictions to judge, in this order; you may stop after any row."
+    print(f"{arguments.out}: {say}\nThen: xcrepro judge estimate ... --verdicts {arguments.out}")
     return 0
 
 

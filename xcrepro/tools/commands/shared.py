@@ -27,6 +27,11 @@ class Listing(argparse.Action):
         parser.exit()
 
 
+def add_listing(sub, table, what: str) -> None:
+    """``--list``, which shows a table and stops."""
+    sub.add_argument("--list", action=Listing, nargs=0, const=table, help=f"show the {what}, and stop")
+
+
 def flag(sub, name: str, says: str) -> None:
     """An option without a value."""
     sub.add_argument(name, action="store_true", help=says)
@@ -189,14 +194,8 @@ def read(arguments, files, k: int | None = None):
     train = getattr(arguments, "train_truth", None)
     if ds is not None and train is not None:
         raise ArgumentError("--train-truth", "goes with a truth that is a file", train, "a dataset has its own")
-    found = reader.read(
-        arguments.truth if ds is None else ds,
-        files,
-        k=k,
-        train_truth=train,
-        exclude=getattr(arguments, "filter", None),
-        **reading(arguments),
-    )
+    about = reading(arguments) | {"train_truth": train, "exclude": getattr(arguments, "filter", None)}
+    found = reader.read(arguments.truth if ds is None else ds, files, k=k, **about)
     for line in found.lines:
         print(f"note: {in_shell(line)}", file=sys.stderr)
     return found
@@ -215,13 +214,11 @@ def hierarchy(arguments, found):
         return None
     names = found.label_names or LabelNames(tuple(map(str, range(found.truth.shape[1]))))
     read_as = read_hierarchy(arguments.hierarchy, names, levels=arguments.levels)
-    below = np.diff(read_as.above.indptr) > 1
-    others, root = np.unique(read_as.above.indices[read_as.above.indices >= len(names)]).size, read_as.root
-    print(
-        f"note: hierarchy: {below.sum():,} of {below.size:,} labels have something above them, {others:,} nodes are no labels"
-        + f"; {root!r} is above all and counts for nothing" * bool(root),
-        file=sys.stderr,
-    )
+    below, ids = np.diff(read_as.above.indptr) > 1, np.unique(read_as.above.indices)
+    said = f"{below.sum():,} of {below.size:,} labels have something above them, "
+    said += f"{(ids >= len(names)).sum():,} nodes are no labels"
+    said += f"; {read_as.root!r} is above all and counts for nothing" * bool(read_as.root)
+    print(f"note: hierarchy: {said}", file=sys.stderr)
     return read_as
 
 

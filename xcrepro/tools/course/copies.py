@@ -190,17 +190,13 @@ def _save(lesson: Lesson, notebook: dict, folder: Path, folded: bool = False) ->
         shutil.copy(lesson.path.parent / match[2], folder / _PICTURES / name)
         return f"![{match[1]}]({_PICTURES}/{name})"
 
-    def shown(source: str, tags: list[str]) -> str:
-        text = lessons.PICTURE.sub(picture, _links(source))
-        fold = _FOLD if lessons.PICTURE.match(source) else _FOLD_RESULT if lessons.RESULT in tags else ""
-        return f"{fold}\n\n{text}\n\n</details>" if folded and fold else text
+    def shown(cell: dict) -> dict:
+        source = notebooks.text(cell["source"])
+        text, result = lessons.PICTURE.sub(picture, _links(source)), lessons.RESULT in notebooks.tags(cell)
+        fold = _FOLD if lessons.PICTURE.match(source) else _FOLD_RESULT if result else ""
+        return cell | {"source": f"{fold}\n\n{text}\n\n</details>" if folded and fold else text}
 
-    cells = [
-        cell | {"source": shown(notebooks.text(cell["source"]), notebooks.tags(cell))}
-        if cell["cell_type"] == "markdown"
-        else cell
-        for cell in notebook["cells"]
-    ]
+    cells = [shown(cell) if cell["cell_type"] == "markdown" else cell for cell in notebook["cells"]]
     text = json.dumps(notebook | {"cells": cells}, indent=1, ensure_ascii=False)
     (folder / f"{lesson.name}.ipynb").write_text(text + "\n", encoding="utf-8")
 
@@ -227,12 +223,10 @@ def instructor(course: list[Lesson], seed: int | None = None) -> str:
     heads += ["in week", "due in week", "minutes to grade a student"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for lesson in course:
-        by_hand = [exercise for exercise in lesson.exercises if exercise.open]
-        lines.append(
-            f"| {lesson.number} | {lesson.title} | {len(lesson.exercises)} | {len(by_hand)} | {lesson.points:g} | "
-            f"{sum(exercise.points for exercise in by_hand):g} | {_WEEK[lesson.number]} | {_WEEK[lesson.number] + 1} | "
-            f"{_MINUTES * len(by_hand)} |"
-        )
+        by_hand, week = [exercise for exercise in lesson.exercises if exercise.open], _WEEK[lesson.number]
+        cells = [lesson.number, lesson.title, len(lesson.exercises), len(by_hand), f"{lesson.points:g}"]
+        cells += [f"{sum(exercise.points for exercise in by_hand):g}", week, week + 1, _MINUTES * len(by_hand)]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     total = sum(lesson.points for lesson in course)
     drawn = "They are as in the project: `--seed N` draws other ones."
     if seed is not None:

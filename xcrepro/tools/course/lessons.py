@@ -6,6 +6,7 @@ import ast
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,11 +81,8 @@ class Lesson:
 
     def solutions(self) -> list[str]:
         """The text of every solution, one a cell, as it stands in the notebook."""
-        return [
-            found
-            for cell in self.notebook["cells"]
-            for found in ([notebooks.text(cell["source"])] if _is_open(cell) else _SOLUTION.findall(_text(cell)))
-        ]
+        cells = self.notebook["cells"]
+        return [one for cell in cells for one in ([_text(cell)] if _is_open(cell) else _SOLUTION.findall(_text(cell)))]
 
 
 def words_of_picture(cells: list[dict], number: int) -> str:
@@ -105,12 +103,11 @@ def for_students(text: str) -> str:
 
 def students(notebook: dict) -> dict:
     """A notebook of the same cells, without what is for the teacher only."""
-    cells = [cell for cell in notebook["cells"] if not _is_teachers(cell)]
-    return notebook | {
-        "cells": [
-            cell | {"source": for_students(_text(cell))} if cell["cell_type"] == "markdown" else cell for cell in cells
-        ]
-    }
+
+    def shown(cell: dict) -> dict:
+        return cell | {"source": for_students(_text(cell))} if cell["cell_type"] == "markdown" else cell
+
+    return notebook | {"cells": [shown(cell) for cell in notebook["cells"] if not _is_teachers(cell)]}
 
 
 def without_hidden(source: str) -> str:
@@ -167,9 +164,8 @@ def find() -> list[Lesson]:
     folder = paths.committed(f"notebooks/{manifest.LESSONS}")
     found = [read(path) for path in sorted(folder.glob("*.ipynb"))]
     if not found:
-        raise DataMissing(
-            f"{folder} holds no lessons: run this in a checkout of the project, or set XCREPRO_ROOT to one"
-        )
+        do = "run this in a checkout of the project, or set XCREPRO_ROOT to one"
+        raise DataMissing(f"{folder} holds no lessons: {do}")
     for number, lesson in enumerate(found, start=1):
         if lesson.number != number:
             raise DataError(lesson.path, f"lesson {lesson.number}", f"lesson {number}", do="Lessons count from 1")
@@ -191,11 +187,8 @@ def read(path: str | os.PathLike) -> Lesson:
     notebook = notebooks.read(path)
     name, title = _NAME.fullmatch(path.stem), _TITLE.match(_text(notebook["cells"][0]) if notebook["cells"] else "")
     if not name or not title or int(name.group(1)) != int(title.group(1)):
-        raise DataError(
-            path,
-            "another name or first heading",
-            "NN_name.ipynb, which begins `# Lesson N: title` with the same number",
-        )
+        expected = "NN_name.ipynb, which begins `# Lesson N: title` with the same number"
+        raise DataError(path, "another name or first heading", expected)
     exercises = _exercises(path, notebook)
     if not exercises:
         raise DataError(path, "no exercise", "cells with nbgrader's metadata")
@@ -205,115 +198,89 @@ def read(path: str | os.PathLike) -> Lesson:
 def _exercises(path: Path, notebook: dict) -> list[Exercise]:
     found: list[Exercise] = []
     places: dict[str, int] = {}
-    waiting: tuple[int, str] | None = None  # a solution whose check has to come
+    waiting: tuple[str, str] | None = None  # a solution whose check has to come: where it is, its name
     for number, cell in enumerate(notebook["cells"], start=1):
-        marks, source = cell["metadata"].get("nbgrader"), _text(cell)
-        where = f"cell {number}"
-        _check_slide(path, where, cell)
-        _check_markers(path, where, cell, marks or {})
-        _check_teachers(path, where, cell)
+        marks = cell["metadata"].get("nbgrader") or {}
+        name, solution, grade = marks.get("grade_id"), bool(marks.get("solution")), bool(marks.get("grade"))
+        where = f"cell {number}" + f" ({name!r})" * bool(name)
+        if fault := next(_faults(cell, marks), None):
+            raise DataError(path, f"{where}{fault[0]}", fault[1])
         if not marks:
             continue
-        name = marks.get("grade_id")
-        if not name or not isinstance(name, str):
-            raise DataError(path, f"{where} without a grade_id", "one for every cell with nbgrader's metadata")
-        where = f"{where} ({name!r})"
         if name in places:
             expected = "a grade_id that no other cell has"
             raise DataError(path, f"grade_id {name!r} in cell {places[name]} and in cell {number}", expected)
         places[name] = number
-        solution, grade = bool(marks.get("solution")), bool(marks.get("grade"))
-        if grade and not (isinstance(marks.get("points"), int | float) and marks["points"] > 0):
-            raise DataError(path, f"{where}, a graded cell with points {marks.get('points')!r}", "a number above 0")
-        if not solution and not grade:
-            continue  # text that is locked
         if waiting and solution:
             break
         if solution and grade:
             found.append(Exercise(name, marks["points"], ""))
         elif solution:
-            _check_stub(path, where, source)
-            waiting = number, name
-        elif waiting is None:
+            waiting = where, name
+        elif grade and waiting is None:
             raise DataError(path, f"{where}, a check without a solution before it", "solution, then its check")
-        else:
-            _check_test(path, where, source, marks)
+        elif grade:
             found.append(Exercise(waiting[1], marks["points"], name))
             waiting = None
     if waiting:
-        number, name = waiting
-        raise DataError(path, f"cell {number} ({name!r}), a solution without a test", "a graded cell after it")
+        raise DataError(path, f"{waiting[0]}, a solution without a test", "a graded cell after it")
     return found
 
 
-def _check_slide(path: Path, where: str, cell: dict) -> None:
-    kind = cell["metadata"].get("slideshow", {}).get("slide_type")
+def _faults(cell: dict, marks: dict) -> Iterator[tuple[str, str]]:
+    """What is wrong with a cell by itself, and what is expected."""
+    source, kind = _text(cell), cell["metadata"].get("slideshow", {}).get("slide_type")
+    solution, grade, points = (marks.get(name) for name in ("solution", "grade", "points"))
     if kind not in SLIDE_TYPES:
-        raise DataError(path, f"{where} with slide type {kind!r}", f"one of {', '.join(SLIDE_TYPES)}")
-
-
-def _check_markers(path: Path, where: str, cell: dict, marks: dict) -> None:
-    source = _text(cell)
-    allowed = bool(marks.get("solution")), bool(marks.get("grade")) and not marks.get("solution")
-    for (begin, end), here in zip(_WHOLE, allowed, strict=True):
+        yield f" with slide type {kind!r}", f"one of {', '.join(SLIDE_TYPES)}"
+    for (begin, end), here in zip(_WHOLE, (solution, grade and not solution), strict=True):
         order = [word for line in source.splitlines() for word in (begin, end) if line.strip() == f"### {word}"]
         if order != [begin, end] * (len(order) // 2) or source.count(begin) + source.count(end) != len(order):
-            raise DataError(path, f"{where}: {' and '.join(order) or begin}", f"`### {begin}` and `### {end}` in pairs")
+            yield f": {' and '.join(order) or begin}", f"`### {begin}` and `### {end}` in pairs"
         if order and not here:
-            raise DataError(
-                path, f"{where}: {begin} in a cell that is not marked for it", "nbgrader's metadata on the cell"
-            )
-
-
-def _check_teachers(path: Path, where: str, cell: dict) -> None:
-    """Speaker's notes and folded answers are the teacher's; what is graded stays in every copy."""
-    source = _text(cell)
+            yield f": {begin} in a cell that is not marked for it", "nbgrader's metadata on the cell"
+    # Speaker's notes and folded answers are the teacher's; what is graded stays in every copy.
     if source.count("BEGIN TEACHER") + source.count("END TEACHER") != 2 * len(_TEACHERS.findall(source)):
         expected = "`<!-- BEGIN TEACHER -->` and `<!-- END TEACHER -->` in pairs, each on a line of its own"
-        raise DataError(path, f"{where}: a region for the teacher that does not begin or end", expected)
+        yield ": a region for the teacher that does not begin or end", expected
     if _is_teachers(cell):
-        if cell["metadata"].get("nbgrader"):
-            raise DataError(path, f"{where}, tagged {TEACHER!r}, has nbgrader's metadata", "one or the other")
-    elif cell["metadata"]["slideshow"]["slide_type"] == "notes":
-        raise DataError(path, f"{where}, speaker's notes that students would get", f"the tag {TEACHER!r}")
+        if marks:
+            yield f", tagged {TEACHER!r}, has nbgrader's metadata", "one or the other"
+    elif kind == "notes":
+        yield ", speaker's notes that students would get", f"the tag {TEACHER!r}"
     elif "<details" in for_students(source):
-        raise DataError(path, f"{where}, a folded answer that students would get", "a region for the teacher")
+        yield ", a folded answer that students would get", "a region for the teacher"
+    if marks and not (marks.get("grade_id") and isinstance(marks["grade_id"], str)):
+        yield " without a grade_id", "one for every cell with nbgrader's metadata"
+    if grade and not (isinstance(points, int | float) and points > 0):
+        yield f", a graded cell with points {points!r}", "a number above 0"
+    if solution and not grade:
+        # Outside the solution there must be something that says what to write.
+        if not _SOLUTION.search(source):
+            yield ", a solution cell without a solution", "`### BEGIN SOLUTION` ... `### END SOLUTION`"
+        if not re.search(r"#\s*\w|\"\"\"\s*[^\s\"]", _SOLUTION.sub("", source)):
+            yield ", a stub that is silent", "a docstring or comment that says what to write"
+    if grade and not solution:
+        yield from _faults_of_check(source, bool(marks.get("locked")))
 
 
-def _check_stub(path: Path, where: str, source: str) -> None:
-    """Outside the solution there must be something that says what to write."""
-    if not _SOLUTION.search(source):
-        raise DataError(
-            path, f"{where}, a solution cell without a solution", "`### BEGIN SOLUTION` ... `### END SOLUTION`"
-        )
-    if not re.search(r"#\s*\w|\"\"\"\s*[^\s\"]", _SOLUTION.sub("", source)):
-        raise DataError(path, f"{where}, a stub that is silent", "a docstring or comment that says what to write")
-
-
-def _check_test(path: Path, where: str, source: str, marks: dict) -> None:
-    if not marks.get("locked"):
-        raise DataError(path, f"{where}, a check that is not locked", "locked: true")
-    hidden = " ".join(_HIDDEN.findall(source))
-    for what, text in (("students see", _HIDDEN.sub("", source)), ("is hidden", hidden)):
-        asserts = [node for node in ast.walk(_parsed(path, where, text)) if isinstance(node, ast.Assert)]
+def _faults_of_check(source: str, locked: bool) -> Iterator[tuple[str, str]]:
+    if not locked:
+        yield ", a check that is not locked", "locked: true"
+    for what, text in (("students see", _HIDDEN.sub("", source)), ("is hidden", hidden(source))):
+        try:
+            asserts = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Assert)]
+        except SyntaxError as error:
+            yield f", a check that is no Python ({error.msg})", "plain Python"
+            return
         if not asserts:
-            raise DataError(
-                path, f"{where}, a check of which no part {what}", "an assert before the hidden tests and in them"
-            )
-        for node in asserts:
-            if node.msg is None:
-                said = f"{where}, an assert that says nothing: {ast.unparse(node)}"
-                raise DataError(path, said, "a message that says what is wrong with this input")
-    if not DRAWN.search(hidden):
+            yield f", a check of which no part {what}", "an assert before the hidden tests and in them"
+        for silent in (node for node in asserts if node.msg is None):
+            said = f", an assert that says nothing: {ast.unparse(silent)}"
+            yield said, "a message that says what is wrong with this input"
+    if not DRAWN.search(hidden(source)):
         expected = "a line `random = np.random.default_rng(1)  # drawn anew by the teacher's seed` in them"
-        raise DataError(path, f"{where}, hidden cases that no seed draws", expected)
-
-
-def _parsed(path: Path, where: str, text: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        raise DataError(path, f"{where}, a check that is no Python ({error.msg})", "plain Python") from None
+        yield ", hidden cases that no seed draws", expected
 
 
 def _is_open(cell: dict) -> bool:

@@ -50,14 +50,11 @@ def own(lesson: Lesson, seed: int | None = None) -> list[Question]:
         return []
     asked = [text for _, text in _QUESTION.findall(notebooks.text(cell["source"]))]
     choices = texts()[lesson.name]["quiz"]
-    return [
-        Question(
-            lesson.number,
-            text.strip(),
-            [one["choices"][at] for at in _drawn(f"{lesson.name} {n} {seed}", len(one["choices"]))],
-        )
-        for n, (text, one) in enumerate(zip(asked, choices, strict=True), 1)
-    ]
+    found = []
+    for n, (text, one) in enumerate(zip(asked, choices, strict=True), 1):
+        order = _drawn(f"{lesson.name} {n} {seed}", len(one["choices"]))
+        found.append(Question(lesson.number, text.strip(), [one["choices"][at] for at in order]))
+    return found
 
 
 def questions(course: list[Lesson], seed: int | None = None) -> dict[str, list[Question]]:
@@ -115,10 +112,8 @@ def qti(course: list[Lesson], folder: Path, seed: int | None = None) -> None:
         for n, one in enumerate(own(lesson, seed), 1):
             lines.append(f"{n}. {_one_line(one.asked)}")
             for letter, choice in zip("abcdef", one.choices, strict=False):
-                lines += [
-                    f"{'*' if choice.get('right') else ''}{letter}) {_one_line(choice['says'])}",
-                    f"... {_one_line(choice['why'])}",
-                ]
+                lines.append(f"{'*' if choice.get('right') else ''}{letter}) {_one_line(choice['says'])}")
+                lines.append(f"... {_one_line(choice['why'])}")
             lines.append("")
         QTI(Quiz("\n".join(lines), config=Config(), source_name=lesson.name)).save(folder / f"{lesson.name}.zip")
 
@@ -132,11 +127,8 @@ def exam(text: str, seed: int | None = None) -> str:
     random = np.random.default_rng([*hashlib.sha256(f"exam {seed}".encode()).digest()])
     given = {"p": 4, "hits": 6, "others": 20, "p1": 80.0, "p3": 65.0, "n": 3548, "cov": 41.2}
     if seed is not None:
-        given = {
-            "p": int(random.choice([5, 8, 10])),
-            "hits": int(random.integers(5, 12)),
-            "others": 4 * int(random.integers(4, 9)),
-        }
+        given = {"p": int(random.choice([5, 8, 10])), "hits": int(random.integers(5, 12))}
+        given |= {"others": 4 * int(random.integers(4, 9))}
         given |= {"p1": float(random.integers(760, 840)) / 10, "p3": float(random.integers(600, 680)) / 10}
         given |= {"n": int(random.integers(3000, 4500)), "cov": float(random.integers(300, 450)) / 10}
     given["p5"] = round((3 * given["p3"] - 5) / 5, 1)  # less than three fifths of P@3: no such hits

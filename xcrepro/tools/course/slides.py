@@ -23,6 +23,8 @@ from xcrepro.tools.course.lessons import LINK, Lesson, words_of_picture
 _FILES = ("LICENSE", "dist/reset.css", "dist/reveal.css", "dist/reveal.js", "dist/theme/white.css")
 _NOTES = "plugin/notes/notes.js"
 _FONTS = "dist/theme/fonts/source-sans-pro"  # the theme's
+_SECTION = "<section>{}</section>"
+_AROUND = {"fragment": '<div class="fragment">{}</div>', "notes": '<aside class="notes">{}</aside>'}
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.DOTALL)
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 
@@ -73,18 +75,13 @@ def page(lesson: Lesson, notebook: dict) -> str:
         elif kind == "subslide":
             columns[-1].append([])
         body = _cell(cell, words_of_picture(notebook["cells"], number))
-        if kind in ("fragment", "notes"):
-            body = (
-                f'<div class="fragment">{body}</div>' if kind == "fragment" else f'<aside class="notes">{body}</aside>'
-            )
-        columns[-1][-1].append(body)
+        columns[-1][-1].append(_AROUND.get(kind, "{}").format(body))
     slides = []
     for column in columns:
-        sections = [f"<section>{chr(10).join(parts)}</section>" for parts in column]
-        slides.append(sections[0] if len(sections) == 1 else f"<section>{chr(10).join(sections)}</section>")
-    whole, style = (
-        Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("slides.html", "slides.css")
-    )
+        sections = [_SECTION.format("\n".join(parts)) for parts in column]
+        slides.append(sections[0] if len(sections) == 1 else _SECTION.format("\n".join(sections)))
+    here = Path(__file__).parent
+    whole, style = ((here / name).read_text(encoding="utf-8") for name in ("slides.html", "slides.css"))
     title = html.escape(f"Lesson {lesson.number}: {lesson.title}")
     return whole.format(title=title, style=style, slides="\n".join(slides))
 

@@ -188,9 +188,8 @@ def copy(lesson: lessons.Lesson, course: list[lessons.Lesson], seed: int | None 
             source = lessons.stub(source)
         elif marks.get("grade"):
             name = name.removeprefix("test_")
-            source = (
-                f'study.tried("{name}", globals())\n{lessons.without_hidden(source)}\nstudy.more("{name}", globals())'
-            )
+            first, last = (f'study.{call}("{name}", globals())' for call in ("tried", "more"))
+            source = f"{first}\n{lessons.without_hidden(source)}\n{last}"
             cells += [cell | {"source": source}, _call(cell, f'# Stuck? Take the # away.\n# study.hint("{name}")')]
             continue
         cells.append(cell | {"source": source})
@@ -205,9 +204,8 @@ def copy(lesson: lessons.Lesson, course: list[lessons.Lesson], seed: int | None 
 def _quiz(asked: list[quizzes.Question], source: str) -> str:
     """The quiz with its choices below each question."""
     for number, question in enumerate(asked, 1):
-        chosen = "\n".join(
-            f"- ({letter}) {one['says']}" for letter, one in zip("abcdef", question.choices, strict=False)
-        )
+        choices = zip("abcdef", question.choices, strict=False)
+        chosen = "\n".join(f"- ({letter}) {one['says']}" for letter, one in choices)
         head, mark, rest = source.partition(f"**{number}.**")
         asked, gap, after = rest.partition("\n\n**")
         source = f"{head}{mark}{asked.rstrip()}\n\n{chosen}{gap}{after}"

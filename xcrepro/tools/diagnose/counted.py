@@ -44,35 +44,26 @@ def counted(Y, top: TopK, ks, metric: str = "P@1", inverse_propensity=None, labe
     n, k = truth.n_rows, int(np.max(ks))
     if len(top) != n or n == 0:
         return []
-    depth, matrix = (top.ids >= 0).sum(axis=1), None
+    depth = (top.ids >= 0).sum(axis=1)
 
     def over(rows: np.ndarray, which: str) -> str:
-        nonlocal matrix
         if not rows.any():
             return ""
-        matrix = truth.to_csr() if matrix is None else matrix
         about = inverse_propensity, label_counts
-        some = state.of(matrix[rows], top.rows(rows), KS, [metric], *about).compute()
+        some = state.of(truth.to_csr()[rows], top.rows(rows), KS, [metric], *about).compute()
         return f" (over the {which.format(int(rows.sum()))}: {metric} = {some['value'].iloc[0]:.6f})"
 
     lines, none, short, bare = [], depth == 0, (depth > 0) & (depth < k), truth.sizes == 0
     if none.any():
-        lines.append(
-            f"{int(none.sum()):,} of {n:,} rows have no prediction; each counts as a miss{over(~none, 'other {:,}')}"
-        )
+        misses = f"have no prediction; each counts as a miss{over(~none, 'other {:,}')}"
+        lines.append(f"{int(none.sum()):,} of {n:,} rows {misses}")
     if short.any():
-        whole = over(depth >= k, f"{{:,}} that have {k}") if (depth >= k).any() else ""
-        lines.append(
-            f"{int(short.sum()):,} of {n:,} rows have fewer than {k} predictions; an empty place counts as a miss{whole}"
-        )
+        misses = f"an empty place counts as a miss{over(depth >= k, f'{{:,}} that have {k}')}"
+        lines.append(f"{int(short.sum()):,} of {n:,} rows have fewer than {k} predictions; {misses}")
     if bare.any():
-        counts = (
-            "counts 0" if METRICS[metric.partition("@")[0]].averages == "rows" else "has no prediction that is right"
-        )
-        most = "most of them, " if bare.mean() > MOST else ""
-        do = "; --judged-only (judged_only=) leaves such rows out" if most else ""
-        lines.append(
-            f"{int(bare.sum()):,} of {n:,} rows, {most}have no relevant label; each {counts}"
-            f"{over(~bare, 'other {:,}')}{do}".replace("rows, have", "rows have")
-        )
+        over_rows, most = METRICS[metric.partition("@")[0]].averages == "rows", bool(bare.mean() > MOST)
+        counts = "counts 0" if over_rows else "has no prediction that is right"
+        rows = f"{int(bare.sum()):,} of {n:,} rows{', most of them,' * most} have no relevant label"
+        do = "; --judged-only (judged_only=) leaves such rows out" * most
+        lines.append(f"{rows}; each {counts}{over(~bare, 'other {:,}')}{do}")
     return lines

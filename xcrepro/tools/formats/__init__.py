@@ -138,18 +138,13 @@ def get(name: str) -> Format:
 
 def table() -> list[dict[str, str]]:
     """The formats, a line each: name, other names, what is in the file, who makes it, what is read and written."""
-    return [
-        {
-            "format": format.name,
-            "also called": ", ".join(format.aliases),
-            "ending": " ".join(format.suffixes),
-            "in the file": format.holds,
-            "made by": format.made_by,
-            "reads": ", ".join(format.can("read")),
-            "writes": ", ".join(format.can("write")),
-        }
-        for format in FORMATS
-    ]
+
+    def line(one: Format) -> dict[str, str]:
+        about = {"format": one.name, "also called": ", ".join(one.aliases), "ending": " ".join(one.suffixes)}
+        about |= {"in the file": one.holds, "made by": one.made_by}
+        return about | {f"{verb}s": ", ".join(one.can(verb)) for verb in ("read", "write")}
+
+    return [line(format) for format in FORMATS]
 
 
 def detect(path: str | os.PathLike) -> Format:
@@ -302,9 +297,8 @@ def model_files(*paths: str | os.PathLike) -> dict[str, Path]:
         for file in files:
             name = model_name(file)
             if name in found:
-                raise DataError(
-                    file, f"a second file for the name {name!r}", "one file a model", do="Rename one of them"
-                )
+                twice = f"a second file for the name {name!r}"
+                raise DataError(file, twice, "one file a model", do="Rename one of them")
             found[name] = file
     return found
 

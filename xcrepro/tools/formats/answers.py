@@ -70,9 +70,8 @@ def _read(path, line: int | None, value: object, index: Index, done: set[str]) -
     if isinstance(value, list):
         if value and all(isinstance(one, list) and len(one) == 2 for one in value):
             done.add("scored")
-            return [_label(path, line, one) for one, _ in value], [
-                _score(path, line, score, done) for _, score in value
-            ]
+            given = [_score(path, line, score, done) for _, score in value]
+            return [_label(path, line, one) for one, _ in value], given
         if not any(isinstance(one, dict) for one in value):
             return [_label(path, line, one) for one in value], None
         pairs = [_pair(path, line, one, done) for one in value]
@@ -81,9 +80,8 @@ def _read(path, line: int | None, value: object, index: Index, done: set[str]) -
         if all(score is None for score in scores):
             return [label for label, _ in pairs], None
         if any(score is None for score in scores):
-            raise DataError(
-                path, f"{shown(value)}, where not all have a score", "a score for each, or for none", line=line
-            )
+            found = f"{shown(value)}, where not all have a score"
+            raise DataError(path, found, "a score for each, or for none", line=line)
         return [label for label, _ in pairs], [float(score) for score in scores if score is not None]
     raise DataError(path, f"the answer {shown(value)}", "names of labels, or names with scores", line=line)
 
@@ -147,9 +145,7 @@ def _of_text(path, line: int | None, text: str, index: Index, done: set[str]) ->
     if "," not in text:
         return [text.strip()], None
     if names is None or any("," in name for name in names.names):
-        do = (
-            "Write a list, or separate names by ';'; a list of names without commas (--labels, label_names=) tells, too"
-        )
+        do = "Write a list, or separate names by ';'; names without commas (--labels, label_names=) tell, too"
         raise DataError(path, f"the answer {shown(text)}", "names that are told apart", line=line, do=do)
     done.add("commas")
     return [part.strip() for part in text.split(",") if part.strip()], None

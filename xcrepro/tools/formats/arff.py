@@ -143,7 +143,7 @@ def _attribute(path: str | os.PathLike, line: int, text: str) -> Attribute:
             try:
                 numbers = [real(path, line, value, "") for value in values]
             except DataError:
-                numbers, by_place = [float(place) for place in range(len(values))], True
+                numbers, by_place = [*map(float, range(len(values)))], True
         for value, number in zip(values, numbers, strict=True):
             _check_float32(path, line, number, f"the value {shown(value)} of {shown(name)}")
         return Attribute(name, dict(zip(values, numbers, strict=True)), numbers[0], by_place)
@@ -219,27 +219,21 @@ def _quoted(name: str) -> str:
 
 def _label_columns(path: str | os.PathLike, relation: str, attributes: list[Attribute], index: Index) -> list[int]:
     file = Path(path)
-    beside = [_xml_beside(file)]
-    if not beside[0].is_file():
-        beside = sorted(file.parent.glob("*.xml"))
-    if len(beside) == 1 and beside[0].is_file():
+    beside = [_xml_beside(file)] if _xml_beside(file).is_file() else sorted(file.parent.glob("*.xml"))
+    if len(beside) == 1:
         columns = {attribute.name: column for column, attribute in enumerate(attributes)}
         # Mulan's XML files spell a guarded quote as the ARFF file does.
         names = [name if name in columns else _plain(name) for name in _xml_labels(beside[0])]
         if missing := [name for name in names if name not in columns]:
-            found = f"the label {shown(missing[0])}"
-            raise DataError(
-                beside[0], found, f"labels that are attributes of {file.name}", do="Is it of another dataset?"
-            )
+            found, expected = f"the label {shown(missing[0])}", f"labels that are attributes of {file.name}"
+            raise DataError(beside[0], found, expected, do="Is it of another dataset?")
         return [columns[name] for name in names]
     counted = re.search(r"-C\s+(-?\d{1,9})", relation)
     n = int(counted[1]) if counted else -(index.n_labels or 0)
     if not 0 < abs(n) <= len(attributes):
-        do = (
-            "Put the XML file that names them beside it, or say how many of the last attributes are labels (--n-labels)"
-        )
+        do = "Put the XML file that names them beside it, or say how many of the last ones are labels (--n-labels)"
         raise DataError(path, f"nothing that says which of {len(attributes)} attributes are labels", "it", do=do)
-    return list(range(n) if n > 0 else range(len(attributes) + n, len(attributes)))
+    return [*range(len(attributes))][:n] if n > 0 else [*range(len(attributes))][n:]
 
 
 def _xml_beside(file: Path) -> Path:
@@ -297,8 +291,7 @@ def write_dataset(path: str | os.PathLike, X, Y, index: Index) -> None:
         out.write("\n@data\n")
         for row in range(n):
             places = slice(X.indptr[row], X.indptr[row + 1])
-            cells = [
-                f"{column} {value}" for column, value in zip(X.indices[places].tolist(), X.data[places], strict=True)
-            ]
+            pairs = [*zip(X.indices[places].tolist(), X.data[places], strict=True)]
             labels = truth.indices[truth.indptr[row] : truth.indptr[row + 1]].tolist()
-            out.write("{" + ",".join([*cells, *(f"{width + label} 1" for label in labels)]) + "}\n")
+            pairs += [(width + label, 1) for label in labels]
+            out.write("{" + ",".join(f"{column} {value}" for column, value in pairs) + "}\n")

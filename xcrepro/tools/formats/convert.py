@@ -103,10 +103,8 @@ def convert(
     if kind == "predictions":
         words = (f"{len(found):,} rows, up to {found.k} of {found.n_labels:,} labels each",)
     else:
-        words = tuple(
-            f"{part.shape[0]:,} x {part.shape[1]:,} {what}, {part.nnz:,} stored"
-            for part, what in zip(values, shapes[kind], strict=True)
-        )
+        parts = [(*part.shape, what, part.nnz) for part, what in zip(values, shapes[kind], strict=True)]
+        words = tuple(f"{n:,} x {width:,} {what}, {stored:,} stored" for n, width, what, stored in parts)
     return Converted(kind, reader.name, writer.name, words, labels)
 
 

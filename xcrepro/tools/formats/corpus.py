@@ -3,7 +3,6 @@ truth; a line is a row."""
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 
@@ -11,7 +10,7 @@ from scipy import sparse
 
 from xcrepro.core.data.lines import shown, text_lines
 from xcrepro.core.errors import DataError
-from xcrepro.tools.formats.entries import Entries
+from xcrepro.tools.formats.entries import Entries, table_rows
 from xcrepro.tools.formats.index import Index
 
 _LINE = re.compile(r"[^\t]*\t\s*((?:<[^<>\s]+>\s*)*)")
@@ -39,8 +38,7 @@ def read_truth(path: str | os.PathLike, index: Index) -> sparse.csr_matrix:
     entries, row = Entries(path, index, once=True), -1
     lines = text_lines(path)
     for line, first in lines:
-        table = _is_table(first)
-        rows = _of_table(path, first, lines) if table else _of_lines(path, line, first, lines)
+        rows = (_of_table if _is_table(first) else _of_lines)(path, line, first, lines)
         for row, (number, uris) in enumerate(rows):
             for uri in uris:
                 entries.add(number, row, uri)
@@ -58,18 +56,13 @@ def _of_lines(path, line: int, first: str, lines):
         yield number, re.findall(r"<([^<>]+)>", match[1])
 
 
-def _of_table(path, first: str, lines):
-    table = csv.reader([first, *(text + "\n" for _, text in lines)], strict=True)
-    try:
-        columns = [cell.strip() for cell in next(table)]
-        if columns.count("subject_uris") != 1:
-            raise DataError(path, f"the columns {shown(', '.join(columns))}", "subject_uris once", line=1)
-        at = columns.index("subject_uris")
-        for cells in table:
-            if not cells:
-                continue
-            if len(cells) != len(columns):
-                raise DataError(path, f"{len(cells)} cells", f"{len(columns)}, as in line 1", line=table.line_num)
-            yield table.line_num, [uri.removeprefix("<").removesuffix(">") for uri in cells[at].split()]
-    except csv.Error as error:
-        raise DataError(path, str(error), "a line of a CSV table", line=table.line_num) from None
+def _of_table(path, line: int, first: str, lines):
+    table = table_rows(path, ((line, first), *lines))
+    columns = [cell.strip() for cell in next(table)[1]]
+    if columns.count("subject_uris") != 1:
+        raise DataError(path, f"the columns {shown(', '.join(columns))}", "subject_uris once", line=line)
+    at = columns.index("subject_uris")
+    for number, cells in table:
+        if len(cells) != len(columns):
+            raise DataError(path, f"{len(cells)} cells", f"{len(columns)}, as in line {line}", line=number)
+        yield number, [uri.removeprefix("<").removesuffix(">") for uri in cells[at].split()]

@@ -21,7 +21,7 @@ from xcrepro.core.data.lines import logical, real, shown, text_lines
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
 from xcrepro.tools.formats import answers
-from xcrepro.tools.formats.entries import Entries, predicted, relevant, writing
+from xcrepro.tools.formats.entries import Entries, predicted, relevant, table_rows, writing
 from xcrepro.tools.formats.index import Index
 
 if TYPE_CHECKING:
@@ -118,31 +118,17 @@ def _rows(path: str | os.PathLike, index: Index, of_row: list[str], truth: bool 
 def _records(path: str | os.PathLike, *wanted: str) -> Iterator[tuple[int, dict[str, str]]]:
     lines = text_lines(path)
     _, first = next(lines, (1, ""))  # what is packed may be empty
-    rest = (text + "\n" for _, text in lines)
-    table = csv.reader(rest, delimiter=_separator(first), skipinitialspace=True, strict=True)
     columns = _columns(first.encode())
-    known = (*wanted, *(name for name in ("score", "relevance", "rank") if name in columns))
-    if missing := [name for name in known if columns.count(name) != 1]:
+    numbers = [name for name in ("score", "relevance", "rank") if name in columns]
+    if missing := [name for name in (*wanted, *numbers) if columns.count(name) != 1]:
         raise DataError(path, f"the columns {shown(', '.join(columns))}", f"{', '.join(missing)} once", line=1)
-    while True:
-        try:
-            cells = next(table)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(path, str(error), "a line of a CSV table", line=table.line_num + 1) from None
-        line = table.line_num + 1  # the first line went another way
-        if not cells:
-            continue
+    for line, cells in table_rows(path, lines, _separator(first)):
         if len(cells) != len(columns):
             raise DataError(path, f"{len(cells)} cells", f"{len(columns)}, as in line 1", line=line)
-        yield (
-            line,
-            {
-                name: cell.strip() if name in ("score", "relevance", "rank") else cell
-                for name, cell in zip(columns, cells, strict=True)
-            },
-        )
+        record = dict(zip(columns, cells, strict=True))
+        for name in numbers:
+            record[name] = record[name].strip()
+        yield line, record
 
 
 def write_truth(path: str | os.PathLike, Y, index: Index) -> None:

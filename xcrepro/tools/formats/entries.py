@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import io
 import itertools
@@ -268,6 +269,22 @@ def with_ids(
                 raise DataError(path, f"labels: {shown(labels)}", expected, line=line)
             record = record | {"labels": [place for place, value in enumerate(labels) if value]}
         yield line, record
+
+
+def table_rows(
+    path: str | os.PathLike, lines: Iterable[tuple[int, str]], separator: str = ","
+) -> Iterator[tuple[int, list[str]]]:
+    """The cells of a table's rows, each with the line in which it ends; a quoted text may go over several lines."""
+    lines = iter(lines)
+    line, first = next(lines, (1, ""))
+    texts = (f"{text}\n" for text in itertools.chain([first], (text for _, text in lines)))
+    table = csv.reader(texts, delimiter=separator, skipinitialspace=True, strict=True)
+    try:
+        for cells in table:
+            if cells:
+                yield line - 1 + table.line_num, cells
+    except csv.Error as error:
+        raise DataError(path, str(error), "a line of a table", line=line - 1 + table.line_num) from None
 
 
 def _run_lengths(again: np.ndarray) -> list[int]:

@@ -72,9 +72,8 @@ def _pairs(path: str | os.PathLike, line: int, words: list[str]) -> Iterator[tup
         label, score = words[place], words[place + 1] if place + 1 < len(words) else ""
         if not label.startswith(PREFIX) or not score:
             found = shown(" ".join(words[place : place + 2]))
-            raise DataError(
-                path, found, f"{PREFIX}NAME and its score", line=line, do="Is this a file of texts, a truth?"
-            )
+            do = "Is this a file of texts, a truth?"
+            raise DataError(path, found, f"{PREFIX}NAME and its score", line=line, do=do)
         yield label, real(path, line, score, "the score")
 
 
@@ -102,7 +101,6 @@ def write_predictions(path: str | os.PathLike, top: TopK, index: Index) -> None:
 def _word(index: Index, label: int) -> str:
     text = index.label_text(label)
     if not text or re.search(r"\s", text):
-        raise ArgumentError(
-            "label_names", "must have no blanks in a file of fastText's", shown(text), "give codes, or leave them out"
-        )
+        rule, do = "must have no blanks in a file of fastText's", "give codes, or leave them out"
+        raise ArgumentError("label_names", rule, shown(text), do)
     return PREFIX + text

@@ -68,9 +68,8 @@ def read_hierarchy(
     if not os.path.exists(path):
         separator = os.fspath(path)
         if not any(separator in name for name in names.names):
-            raise DataMissing(
-                f"{separator}: there is no such file, and no label's name has this in it to separate levels"
-            )
+            there = f"{separator}: there is no such file"
+            raise DataMissing(f"{there}, and no label's name has this in it to separate levels")
         return Hierarchy.from_paths(names.names, separator, levels=levels)
     with open_source(path) as stream:
         head = stream.read(4096).removeprefix(b"\xef\xbb\xbf")
@@ -94,10 +93,9 @@ def read_hierarchy(
         return node if found is None else names.names[found]
 
     known = {node: label(node) if node else "" for pair in pairs for node in pair}
+    named = [(known[child], known[parent]) for child, parent in pairs]
     try:
-        return Hierarchy.from_pairs(
-            [(known[child], known[parent]) for child, parent in pairs], names.names, levels=levels
-        )
+        return Hierarchy.from_pairs(named, names.names, levels=levels)
     except ArgumentError as error:
         if error.argument not in ("pairs", "parents"):
             raise
@@ -143,9 +141,8 @@ def _table(path: str | os.PathLike) -> list[tuple[str, str]]:
     separator = next((one for one in "\t;," if any(one in text for _, text in lines)), " ")
     rows = [[cell.strip() for cell in row] for row in csv.reader([text for _, text in lines], delimiter=separator)]
     header = [cell.casefold() for cell in rows[0]] if rows else []
-    parent, child = (
-        next((header.index(name) for name in known if name in header), -1) for known in (_PARENTS, _CHILDREN)
-    )
+    both = (_PARENTS, _CHILDREN)
+    parent, child = (next((header.index(name) for name in known if name in header), -1) for known in both)
     if parent >= 0 and child >= 0:
         return _checked(path, [(row[child], row[parent]) for row in rows[1:] if len(row) > max(parent, child)])
     if header and (header[0] == "root" or any(len(row) > 2 for row in rows)):
@@ -157,9 +154,8 @@ def _table(path: str | os.PathLike) -> list[tuple[str, str]]:
     below, above = (Counter(one) for one in zip(*[pair for pair in pairs if pair[1]] or [("", "")], strict=True))
     if max(below.values()) > 1 and max(above.values()) == 1:
         found = f"{shown(max(below, key=below.__getitem__))} below several parents, and no parent above two children"
-        raise DataError(
-            path, found, "a child and its parent in each line", do="A first line `parent,child` turns them round"
-        )
+        do = "A first line `parent,child` turns them round"
+        raise DataError(path, found, "a child and its parent in each line", do=do)
     return pairs
 
 

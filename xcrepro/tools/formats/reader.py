@@ -128,14 +128,8 @@ def read(
         For what does not go together.
     """
     files = predictions if isinstance(predictions, Mapping) else formats.model_files(*predictions)
-    how: dict[str, Any] = {
-        "unknown": unknown,
-        "match": match,
-        "labels_are": labels_are,
-        "judged_only": judged_only,
-        "by_rank": by_rank,
-        "one_based": one_based,
-    }
+    how: dict[str, Any] = {"unknown": unknown, "match": match, "labels_are": labels_are, "judged_only": judged_only}
+    how |= {"by_rank": by_rank, "one_based": one_based}
     dataset = None if isinstance(truth, str | os.PathLike) or sparse.issparse(truth) else truth
     if dataset is not None and label_names is None and dataset.label_names:
         label_names = LabelNames(tuple(dataset.label_names), tuple(dataset.label_codes or ()))
@@ -145,9 +139,7 @@ def read(
     rows: Any
     held: dict[Any, tuple[Any, Any]] = {}  # TRUTH, TRAIN or a model -> its file, and what it holds
     lines: list[str] = []
-    others: set[str] = (
-        set()
-    )  # models whose predictions are for another number of labels, which is refused where it is compared
+    others: set[str] = set()  # models of another number of labels, which is refused where they are compared
 
     def keep(key, file, content, by: Index = index) -> Any:
         """What a file holds; looked up and said as soon as it is known what its labels are."""
@@ -162,9 +154,8 @@ def read(
             if key not in (TRUTH, TRAIN) and content.n_labels != index.width(0):
                 others.add(key)
             if key is TRAIN and content.shape[1] != index.width(0):
-                raise ArgumentError(
-                    "train_truth", f"must have the {index.width(0)} labels of the truth", content.shape[1]
-                )
+                rule = f"must have the {index.width(0)} labels of the truth"
+                raise ArgumentError("train_truth", rule, content.shape[1])
         return content
 
     if truth is None:
@@ -181,9 +172,8 @@ def read(
     named = set(index.named)
     n_rows = rows.n_rows if isinstance(rows, Entries) else len(rows) if truth is None else rows.shape[0]
     index.stop_learning(n_rows)
-    index.settle(
-        [(file, rows)], None if exclude is None else exclude if isinstance(exclude, str | os.PathLike) else "exclude"
-    )
+    by_id = exclude if exclude is None or isinstance(exclude, str | os.PathLike) else "exclude"
+    index.settle([(file, rows)], by_id)
     keep(first, file, rows)
     if isinstance(exclude, str | os.PathLike):
         exclude = read_filter(exclude, shape=(n_rows, index.width(0)))
@@ -269,10 +259,8 @@ def _finished(found: Inputs, Y, index: Index, exclude, named, known: int | None,
         if named:
             judged = np.zeros(Y.shape[0], bool)
             judged[list(named)] = True
-        left = len(index.unjudged) + int((~judged).sum())
-        found.lines.append(
-            f"judged rows only: {int(judged.sum()):,} of {judged.size + len(index.unjudged):,}; {left:,} left out"
-        )
+        n, whole = int(judged.sum()), judged.size + len(index.unjudged)
+        found.lines.append(f"judged rows only: {n:,} of {whole:,}; {whole - n:,} left out")
         if not judged.all():
             _keep(found, judged)
     return found
@@ -323,15 +311,11 @@ def _said_of_labels(index: Index, outside: int) -> list[str]:
                 f"as others, as {shown(name)} and {shown(text)}{differs}: write them alike, or give --match case (match=)"
             )
     elif index.numbers_were:
-        lines.append(
-            f"labels: whole numbers, taken as ids below {index.n_labels:,}; --labels-are names (labels_are=) takes them as "
-            "names"
-        )
+        text = f"labels: whole numbers, taken as ids below {index.n_labels:,}"
+        lines.append(f"{text}; --labels-are names (labels_are=) takes them as names")
     if outside:
-        lines.append(
-            f"averages over labels are over {index.width(0) - outside:,}; {outside:,} that only predictions name are none of "
-            "these"
-        )
+        text = f"averages over labels are over {index.width(0) - outside:,}"
+        lines.append(f"{text}; {outside:,} that only predictions name are none of these")
     return lines
 
 
@@ -346,40 +330,33 @@ def _say_of_unknown(lines: list[str], index: Index, held: int, what: str) -> Non
     """Lines on what a file of ``held`` pairs had outside the vocabulary, and a second time in a row."""
     left, again = index.taken()
     drop = index.unknown == "drop"
-    if left:
-        n = sum(left.values())
+    became = "left out" if drop else "counted as misses"
+
+    def share(n: int) -> str:
         whole = n + held if drop else held
+        return f"{n:,} of {whole:,} {what} ({100 * n / max(whole, 1):.1f} %)"
+
+    if left:
         names = sorted(left, key=lambda name: (-left[name], name))
         more = f" and {len(names) - COMMONEST:,} more" if len(names) > COMMONEST else ""
-        became = (
-            "left out" if drop else "counted as misses" if what.startswith("pred") else "counted as labels of their own"
-        )
-        lines.append(
-            f"out of vocabulary: {n:,} of {whole:,} {what} ({100 * n / max(whole, 1):.1f} %), {len(names):,} labels, "
-            f"{became}: {', '.join(name if name.isprintable() else shown(name) for name in names[:COMMONEST])}{more}"
-        )
+        first = ", ".join(name if name.isprintable() else shown(name) for name in names[:COMMONEST])
+        how = became if drop or what.startswith("pred") else "counted as labels of their own"
+        lines.append(f"out of vocabulary: {share(sum(left.values()))}, {len(names):,} labels, {how}: {first}{more}")
     if again:
-        whole = again + held if drop else held
-        lines.append(
-            f"named again: {again:,} of {whole:,} {what} ({100 * again / max(whole, 1):.1f} %) are a label that their row has "
-            f"already, {'left out' if drop else 'counted as misses'}"
-        )
+        lines.append(f"named again: {share(again)} are a label that their row has already, {became}")
 
 
 def _said_of_matches(index: Index, found: Inputs, without: Inputs) -> str:
     """Which names were taken for others, and what P@1 is with and without that."""
     from xcrepro.core.truth import as_truth
 
-    first = [
-        {model: float(as_truth(one.truth).hits(top.ids[:, :1]).mean()) for model, top in one.tops.items()}
-        for one in (found, without)
-    ]
+    def first(one: Inputs, model: str) -> str:
+        return f"{100 * float(as_truth(one.truth).hits(one.tops[model].ids[:, :1]).mean()):.1f} %"
+
     names = sorted(index.matched, key=lambda pair: (-index.matched[pair], pair))
     shown_names = ", ".join(f"{shown(text)} for {shown(name)}" for text, name in names[:COMMONEST])
-    of = (
-        f"{model or 'predictions'} {100 * at:.1f} % (without it {100 * first[1][model]:.1f} %)"
-        for model, at in first[0].items()
-    )
+    tops = found.tops
+    of = (f"{model or 'predictions'} {first(found, model)} (without it {first(without, model)})" for model in tops)
     return (
         f"matched by {index.match}: {sum(index.matched.values()):,} labels of truth and predictions, spelt in {len(names):,} "
         f"other ways; P@1 of {', of '.join(of)}. The commonest: {shown_names}{', ...' if len(names) > COMMONEST else ''}"

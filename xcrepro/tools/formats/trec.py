@@ -68,11 +68,8 @@ def read_predictions(path: str | os.PathLike, index: Index, k: int | None) -> To
     for line, (row, _, label, rank, score, tag) in _records(path, 6, "row Q0 label rank score tag"):
         first = tag if first is None else first
         if tag != first:
-            found, do = (
-                f"two runs, {shown(first)} and {shown(tag)}",
-                "Write a file for each: the last column says which run a line is of",
-            )
-            raise DataError(path, found, "one run", line=line, do=do)
+            do = "Write a file for each: the last column says which run a line is of"
+            raise DataError(path, f"two runs, {shown(first)} and {shown(tag)}", "one run", line=line, do=do)
         number = real(path, line, score, "the score")
         entries.add(line, index.row(path, line, row), label, number, _rank(rank))
     return entries.top(k)
@@ -89,10 +86,10 @@ def _records(path: str | os.PathLike, n: int, columns: str) -> Iterator[tuple[in
         cells = text.split()
         if not cells or cells[0].startswith("#"):
             continue
-        if first and len(cells) == n and all(_HEADING.fullmatch(cells[at]) for at in (2, n - 2 if n > 4 else 3)):
-            first = False
-            continue
+        heading = first and len(cells) == n and all(_HEADING.fullmatch(cells[at]) for at in (2, n - 2 if n > 4 else 3))
         first = False
+        if heading:
+            continue
         if len(cells) != n:
             raise DataError(path, f"{len(cells)} columns, {shown(text)}", f"{n}: {columns}", line=line)
         yield line, cells

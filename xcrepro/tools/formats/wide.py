@@ -8,6 +8,7 @@ prediction. Columns of texts (``text``, ``title``, ...) are passed over.
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from xcrepro.core.data.lines import logical, real, shown, text_lines
 from xcrepro.core.data.names import LabelNames
 from xcrepro.core.errors import DataError
 from xcrepro.core.predictions import TopK
-from xcrepro.tools.formats.entries import Entries
+from xcrepro.tools.formats.entries import Entries, table_rows
 from xcrepro.tools.formats.index import Index
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE)
@@ -143,14 +144,8 @@ def _rows(path: str | os.PathLike) -> Iterator[tuple[int, list[str]]]:
         yield line, first.split()
         yield from ((number, text.split()) for number, text in lines if text.strip())
         return
-    texts = (text + "\n" for text in (first, *(text for _, text in lines)))
-    table = csv.reader(texts, delimiter=separator, skipinitialspace=True, strict=True)
-    try:
-        for cells in table:
-            if any(cell.strip() for cell in cells):
-                yield line + table.line_num - 1, cells
-    except csv.Error as error:
-        raise DataError(path, str(error), "a line of a table", line=line + table.line_num - 1) from None
+    rows = table_rows(path, itertools.chain([(line, first)], lines), separator)
+    yield from ((number, cells) for number, cells in rows if any(cell.strip() for cell in cells))
 
 
 def _labels(path: str | os.PathLike, index: Index, names: list[str]) -> list[str] | list[int]:

@@ -100,10 +100,8 @@ def metrics_and_pairs(
     A model with a seed that predicts nothing is in no pair: it would lose beyond doubt, whatever it is worth."""
     about = {"inverse_propensity": given.inverse_propensity, "label_counts": given.label_counts}
     about |= {"hierarchy": given.hierarchy, "extra": extra}
-    wanted, tops = (
-        compared(given, ks, metrics, own_metrics),
-        {model: list(runs.values()) for model, runs in given.runs.items()},
-    )
+    wanted = compared(given, ks, metrics, own_metrics)
+    tops = {model: list(runs.values()) for model, runs in given.runs.items()}
     names, ks = dict.fromkeys([*metric_names(given), *(name for name, _ in wanted)]), {*ks, *(k for _, k in wanted)}
     if given.truth.n_rows < LEAST_ROWS:
         table = _measured(given, tops, sorted(ks), [*names], drawn, **about)
@@ -220,14 +218,9 @@ def seen(given: Given, ks: Sequence[int]) -> pd.DataFrame:
     for model in given.models:
         top = given.first(model)
         Y, own = over_seen(given.truth, top, counts)
-        both = [
-            evaluate(truth, one, ks, weights, metrics=names)
-            for truth, one, weights in (
-                (given.truth, top, given.inverse_propensity),
-                (Y, own, given.inverse_propensity[counts > 0]),
-            )
-        ]
-        rows.append(both[0].assign(model=model, seen=both[1]["value"]))
+        every = evaluate(given.truth, top, ks, given.inverse_propensity, metrics=names)
+        over = evaluate(Y, own, ks, given.inverse_propensity[counts > 0], metrics=names)
+        rows.append(every.assign(model=model, seen=over["value"]))
     return pd.concat(rows, ignore_index=True)[["model", "metric", "k", "value", "seen"]]
 
 
@@ -306,11 +299,9 @@ def calibration(
     by |= {"kind": "stable", "ignore_index": True}
     table = pd.concat([table[~corrected], ends])
     table = table.sort_values(["model", "k", "state"], ascending=[True, True, False], **by)
-    curves = pd.concat(diagrams).sort_values("model", **by)
-    first = ["model", "state"]
-    return table[["model", "metric", "state", "k", "value", "low", "high"]], curves[
-        [*first, *curves.columns.drop(first)]
-    ]
+    curves, first = pd.concat(diagrams).sort_values("model", **by), ["model", "state"]
+    curves = curves[[*first, *curves.columns.drop(first)]]
+    return table[["model", "metric", "state", "k", "value", "low", "high"]], curves
 
 
 _CORRECTED = {"ECE corrected": "value", "ECE corrected low": "low", "ECE corrected high": "high"}

@@ -32,9 +32,8 @@ def about(m: Measured) -> str:
     truth, models = m.given.truth, m.given.models
     rare = share(np.count_nonzero(m.given.frequency < 10) / max(truth.n_labels, 1))
     named = f"{len(models)} models" if len(models) > 4 else listed(models)
-    points, labels = (
-        f"{n:,} {what}{'s' * (n != 1)}" for n, what in ((truth.n_rows, "test point"), (truth.n_labels, "label"))
-    )
+    sizes = (truth.n_rows, "test point"), (truth.n_labels, "label")
+    points, labels = (f"{n:,} {what}{'s' * (n != 1)}" for n, what in sizes)
     mean = f"{truth.sizes.mean():.1f} labels on average"
     text = f"{points} with {mean}; {labels}, {rare} of them with fewer than 10 {m.given.counted} points; {named}"
     known = m.given.dataset is None and m.recognised.name
@@ -117,10 +116,8 @@ def loses(m: Measured) -> str:
         return f"{m.leader} misses nothing: all relevant labels are among its first {m.k}."
     if share(mine[worst]) == share(mine[best]):
         return f"{m.leader} finds {share(mine[best])} of the relevant labels among its first {m.k}."
-    both = (
-        f"among its first {m.k} are {share(mine[worst])} of what is relevant there, but {share(mine[best])} at {best}"
-    )
-    text = f"{m.leader} is weakest on labels with {worst} {m.given.counted} points: {both}"
+    text = f"{m.leader} is weakest on labels with {worst} {m.given.counted} points: among its first {m.k} are "
+    text += f"{share(mine[worst])} of what is relevant there, but {share(mine[best])} at {best}"
     ahead = [band for band in found.index if found.loc[band].max() > mine[band]]
     if ahead:
         band = max(ahead, key=lambda band: found.loc[band].max() - mine[band])
@@ -243,14 +240,10 @@ def examples(m: Measured) -> list[dict]:
     wrong = np.flatnonzero((top.ids[:, 0] >= 0) & ~hits[:, 0])
     missed = ~(top.ids[rows] == truth.indices[:, None]).any(axis=1) & (counts[truth.indices] > 0)
     found, lost, fewest = top.ids[at, place], truth.indices[missed], f"the one with the fewest {m.given.counted} points"
+    confident = f"Confidently wrong: its first label{', at the highest score' * bool(sure.any())}"
     rules = [
         (f"Clearly right: all that {m.leader} could find, the most labels", right, [-n[right], -sure[right]], None),
-        (
-            f"Confidently wrong: its first label{', at the highest score' * bool(sure.any())}",
-            wrong,
-            [-sure[wrong], n[wrong]],
-            None,
-        ),
+        (confident, wrong, [-sure[wrong], n[wrong]], None),
         (f"A rare label found: {fewest}", at, [counts[found]], found),
         (f"A rare label missed: {fewest}", rows[missed], [counts[lost]], lost),
     ]

@@ -156,22 +156,13 @@ def collect(
     read_train = isinstance(train_truth, str | os.PathLike)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always", DataWarning)
-        found = reader.read(
-            Y.to_csr() if matrix else truth,
-            files,
-            k=PLACES,
-            train_truth=Path(train_truth).expanduser() if read_train else None,
-            exclude=exclude or None,
-            label_names=label_names or None,
-            **reading,
-        )
+        reading |= {"exclude": exclude or None, "label_names": label_names or None}
+        reading["train_truth"] = Path(train_truth).expanduser() if read_train else None
+        found = reader.read(Y.to_csr() if matrix else truth, files, k=PLACES, **reading)
     for one in seen:
         warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     said = (*found.lines, *(str(one.message) for one in seen if issubclass(one.category, DataWarning)))
-    paths = [truth, train_truth, *files.values()]
-    said = tuple(
-        without_folders(text, [path for path in paths if isinstance(path, str | os.PathLike)]) for text in said
-    )
+    said = tuple(without_folders(text, [truth, train_truth, *files.values()]) for text in said)
     # A truth in memory stays what it is, with the names that a table has.
     Y = as_truth(found.truth) if Y is None or found.kept is not None or found.truth.shape[1] != Y.n_labels else Y
     counts = train = None
@@ -197,11 +188,8 @@ def collect(
     label_names = () if found.label_names is None else found.label_names.names
     if label_names and len(label_names) != Y.n_labels:
         raise ArgumentError("label_names", f"must name each of the {Y.n_labels} labels", len(label_names))
-    texts = (
-        texts
-        if found.kept is None or len(texts) != found.kept.size
-        else [texts[row] for row in found.kept.nonzero()[0]]
-    )
+    if found.kept is not None and len(texts) == found.kept.size:
+        texts = [texts[row] for row in found.kept.nonzero()[0]]
     texts = texts or found.row_ids
     if texts and len(texts) != Y.n_rows:
         raise ArgumentError("texts", f"must have one for each of the {Y.n_rows} points", len(texts))
@@ -213,14 +201,16 @@ def collect(
     return Given(title, origin, Y, runs, counts, train, A, B, **named, **about)
 
 
-def without_folders(text: str, paths: Sequence[str | os.PathLike]) -> str:
-    """A text without the folders of some files, which say where they are on somebody's machine and nothing about them.
+def without_folders(text: str, paths: Sequence[object]) -> str:
+    """A text without the folders of those files that are given by their paths, which say where they are on somebody's machine
+    and nothing about them.
 
     >>> without_folders("/home/me/t.csv, line 2: found 3", ["/home/me/t.csv"])
     't.csv, line 2: found 3'
     """
-    for path in sorted({os.path.dirname(os.path.normpath(path)) for path in paths}, key=len, reverse=True):
-        text = text.replace(path + os.sep, "") if path.strip("./\\") else text
+    folders = {os.path.dirname(os.path.normpath(path)) for path in paths if isinstance(path, str | os.PathLike)}
+    for folder in sorted(folders, key=len, reverse=True):
+        text = text.replace(folder + os.sep, "") if folder.strip("./\\") else text
     return text
 
 
@@ -243,11 +233,12 @@ def _predictions(predictions: TopK | Mapping, truth: Truth, files: Mapping[str, 
         if (len(top), top.n_labels) == (truth.n_rows, truth.n_labels):
             continue
         if name in files:
-            there = f"predictions for {len(top):,} points and {top.n_labels:,} labels"
-            wanted = f"the truth's {truth.n_rows:,} points and {truth.n_labels:,} labels"
-            raise DataError(
-                files[name], there, wanted, do="Predict every test point and label, in the order of the truth"
+            there, do = (
+                f"{len(top):,} points and {top.n_labels:,} labels",
+                "Predict all of them, in the order of the truth",
             )
+            wanted = f"the truth's {truth.n_rows:,} points and {truth.n_labels:,} labels"
+            raise DataError(files[name], f"predictions for {there}", wanted, do=do)
         rule = f"must be for the truth's {truth.n_rows} points and {truth.n_labels} labels"
         raise ArgumentError(f"predictions[{name!r}]", rule, f"{len(top)} and {top.n_labels}")
     if not found:

@@ -100,15 +100,12 @@ class Grid:
 
     def records(self) -> list[dict[str, object]]:
         """Rows as dictionaries: the text of a cell, and beside it the exact number, the interval and the mark if there are."""
-        names = ("text", "number", "small", "bold", "mark")
-        rows = [
-            [
-                {name: getattr(cell, name) for name in names if getattr(cell, name) not in ("", None, False)}
-                for cell in row
-            ]
-            for row in self.rows
-        ]
-        return [dict(zip(self.columns, row, strict=True)) for row in rows]
+
+        def known(cell: Cell) -> dict[str, object]:
+            named = {name: getattr(cell, name) for name in ("text", "number", "small", "bold", "mark")}
+            return {name: value for name, value in named.items() if value not in ("", None, False)}
+
+        return [dict(zip(self.columns, map(known, row), strict=True)) for row in self.rows]
 
     @property
     def numeric(self) -> list[bool]:
@@ -187,11 +184,10 @@ def of_table(name: str, caption: str, table: pd.DataFrame, decimals: tables.Deci
     """Any table, rounded as :func:`xcrepro.repro.drawing.tables.show` has it."""
     shown, flat = tables.show(table, decimals), tables.flat(table)
     numeric = [kind in ("float", "int") for kind in shown.kinds]
-    rows = [
-        [
-            Cell(text, number=float(value) if known and not pd.isna(value) else None)
-            for text, known, value in zip(texts, numeric, values, strict=True)
-        ]
-        for texts, values in zip(shown.rows, flat[shown.names].itertuples(index=False), strict=True)
-    ]
+
+    def cell(text: str, known: bool, value) -> Cell:
+        return Cell(text, number=float(value) if known and not pd.isna(value) else None)
+
+    both = zip(shown.rows, flat[shown.names].itertuples(index=False), strict=True)
+    rows = [[*map(cell, texts, numeric, values)] for texts, values in both]
     return Grid(name, caption, list(shown.names), rows, file)

@@ -22,9 +22,7 @@ class Measured:
         self.wanted = compute.compared(self.given, self.ks, asked.metrics, asked.own)
         n_resamples = asked.n_resamples or (1000 if self.given.truth.n_rows <= compute.LARGE else 200)
         self.drawn = {"n_resamples": n_resamples, "seed": asked.seed, "confidence_level": asked.confidence_level}
-        self.few = self.drawn | {
-            "n_resamples": min(n_resamples, 300)
-        }  # more would take longest of all and tell no more
+        self.few = self.drawn | {"n_resamples": min(n_resamples, 300)}  # more would take longest and tell no more
         self.look = looks.distinct(self.given.models)
         about = self.given, self.ks, asked.metrics, asked.extra, asked.own
         self.values, self.pairs = compute.metrics_and_pairs(*about, **self.drawn)
@@ -34,9 +32,8 @@ class Measured:
     @cached_property
     def ranked(self) -> list[str]:
         """The models by the first metric that they are compared in, the best first; who predicts nothing is last."""
-        rows = self.rows(*self.wanted[0]).sort_values(
-            "value", ascending=sentences.is_lower(self.wanted[0][0]), kind="stable"
-        )
+        rows, rising = self.rows(*self.wanted[0]), sentences.is_lower(self.wanted[0][0])
+        rows = rows.sort_values("value", ascending=rising, kind="stable")
         return sorted(rows["model"], key=lambda model: model not in self.alive)
 
     @property

@@ -55,9 +55,8 @@ def _of_metrics(m: Measured, name: str, called: str = "", draw: bool = False, mo
     compared = [one for one in m.wanted if one[0] in names]
     ks = m.ks if len(m.given.models) <= grid.SIDE_BY_SIDE else [m.k]
     shown = [(metric, k) for metric in names if metric in there for k in ks]
-    board = grid.of_metrics(
-        called or name, f"Values and intervals{', percent' * (name != 'own')}", m.values, m.pairs, shown
-    )
+    caption = f"Values and intervals{', percent' * (name != 'own')}"
+    board = grid.of_metrics(called or name, caption, m.values, m.pairs, shown)
     heading = sentences.lead(m.values, m.pairs, *(compared or [(names[0], m.k)])[0])
     said = [sentences.leader(m.values, m.pairs, *one) for one in compared]
     figure = (lambda: figures.standing(m)) if draw and m.percent else None
@@ -117,9 +116,8 @@ def bands(m: Measured) -> Found | None:
         return None
     ours = figures.in_percent(m.bands, ["P", "PSP"])
     board = of_table("bands", f"Contributions at {m.k}; P and PSP in points", ours)
-    return Found(
-        sentences.bands(m.bands, m.leader), m.bands, [board], lambda: (figures.bands(m.shown(ours), m.k), ours)
-    )
+    heading = sentences.bands(m.bands, m.leader)
+    return Found(heading, m.bands, [board], lambda: (figures.bands(m.shown(ours), m.k), ours))
 
 
 @_part
@@ -147,14 +145,8 @@ def calibration(m: Measured) -> Found | None:
     boards += [of_table("reliability", f"Bins of the scores at {m.k}", filled, 3)]
     said = sentences.reliability(m.diagrams, m.scored), sentences.ways(errors, m.k)
     some, more = m.shown(m.diagrams), {"reliability": m.diagrams}
-    return Found(
-        sentences.calibration(errors, m.scored, m.k, how),
-        errors,
-        boards,
-        lambda: (figures.reliability(some, m.look, m.k, how), some),
-        said,
-        more,
-    )
+    heading = sentences.calibration(errors, m.scored, m.k, how)
+    return Found(heading, errors, boards, lambda: (figures.reliability(some, m.look, m.k, how), some), said, more)
 
 
 @_part
@@ -174,13 +166,11 @@ def price(m: Measured) -> Found | None:
     ours = figures.in_percent(m.prices, ["P", "P low", "P high", "Cov", "Cov low", "Cov high"])
     rise = (ours[["P", "Cov"]] > ours.groupby("model")[["P", "Cov"]].transform("first")).all(axis=1)
     named = ours.assign(beta=[f"{beta:g}".replace("inf", "∞") for beta in ours["beta"]])
-    board = of_table(
-        "price", "P and coverage along beta, percent", named.assign(**{"both rise": np.where(rise, "yes", "")})
-    )
+    named["both rise"] = np.where(rise, "yes", "")
+    board = of_table("price", "P and coverage along beta, percent", named)
     model = next(model for model in m.ranked if (m.prices["model"] == model).any())
-    return Found(
-        sentences.price(m.prices, model), m.prices, [board], lambda: (figures.price(m.shown(ours), m.look), ours)
-    )
+    heading = sentences.price(m.prices, model)
+    return Found(heading, m.prices, [board], lambda: (figures.price(m.shown(ours), m.look), ours))
 
 
 @_part

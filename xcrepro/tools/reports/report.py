@@ -69,9 +69,8 @@ class Report:
     def _about_with_digests(self) -> bytes:
         """What the report was made from, with what tells later whether somebody wrote into its files."""
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in self.files.items()}
-        return (
-            json.dumps(self.about | {"files": digests}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        ).encode()
+        text = json.dumps(self.about | {"files": digests}, indent=1, ensure_ascii=False, allow_nan=False)
+        return f"{text}\n".encode()
 
     @property
     def title(self) -> str:
@@ -284,7 +283,7 @@ def report(
         made = make(asked)
     files = [truth, *(options.get(name) for name in ("train_truth", "texts", "exclude", "label_names"))]
     files += predictions if isinstance(predictions, list | tuple) else [predictions]
-    made = _without_folders(made, [name for name in files if isinstance(name, str | os.PathLike)])
+    made = _without_folders(made, files)
     if progress:
         print(f"{time.perf_counter() - started:.1f} s", file=sys.stderr, flush=True)
     if out is None:
@@ -351,20 +350,10 @@ def make(asked: Asked) -> Report:
     versions = {"xcrepro": __version__, "Python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in LIBRARIES if importlib.util.find_spec(name)}
     doubts = [*asked.warnings, *(attempt("Do truth and predictions fit?", lambda: m.doubts) or []), *missing]
-    about = {
-        "format": FORMAT,
-        "title": given.title,
-        "origin": given.origin,
-        "about": first.about(m),
-        "models": given.models,
-    }
-    about |= {"compared": [f"{metric}@{k}" for metric, k in m.wanted], "metrics": [metric.name for metric in used]}
-    about |= {
-        "sentences": answers,
-        "scoreboard": board.records() if board else [],
-        "examples": examples,
-        "parts": parts,
-    }
+    about = {"format": FORMAT, "title": given.title, "origin": given.origin, "about": first.about(m)}
+    about |= {"models": given.models, "compared": [f"{metric}@{k}" for metric, k in m.wanted]}
+    about |= {"metrics": [metric.name for metric in used], "sentences": answers}
+    about |= {"scoreboard": board.records() if board else [], "examples": examples, "parts": parts}
     options = {"ks": m.ks, **m.drawn, "calibrator": asked.calibrator, "A": given.A, "B": given.B}
     about |= {"truth": m.recognised.text, "digest": given.digest(), "options": options, "versions": versions}
     notes = sentences.reports_without(given, m.ks, attempt("A first look", lambda: m.first_look) or ())
@@ -432,14 +421,10 @@ def _page(about: Mapping[str, Any], board, picture: bytes, body: Mapping[str, st
 def _without_folders(made: Report, given: list) -> Report:
     """The report without the folders of the files that it was made from."""
 
-    def without(text: str) -> str:
-        return without_folders(text, given)
-
-    files = {
-        name: without(content.decode()).encode() if Path(name).suffix in (".html", ".csv", ".tex") else content
-        for name, content in made.files.items()
-    }
-    return Report(json.loads(without(json.dumps(made.about, ensure_ascii=False))), files)
+    texts = {name: made.files[name] for name in made.files if Path(name).suffix in (".html", ".csv", ".tex")}
+    files = {name: without_folders(content.decode(), given).encode() for name, content in texts.items()}
+    about = without_folders(json.dumps(made.about, ensure_ascii=False), given)
+    return Report(json.loads(about), made.files | files)
 
 
 # ---------------------------------------------------------------- on disk
