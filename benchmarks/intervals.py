@@ -25,9 +25,9 @@ METRICS = (
     *("macro-P", "macro-R", "macro-F1", "coverage", "coverage (test)", "unique labels", "label entropy"),
     registry.BINNED,
     *(
-        name
-        for name in registry.names("pairs", "scores")
-        if name not in ("pairs", "confidence", "accuracy", "uncertainty")
+        one
+        for one in registry.names("pairs", "scores")
+        if one not in ("pairs", "confidence", "accuracy", "uncertainty")
     ),
 )
 BOTH = ("macro-F1", "coverage", "coverage (test)", "unique labels", "ECE", "ACE", "smECE")
@@ -105,12 +105,8 @@ def coverage_of_intervals(
         tables.append(pd.DataFrame(found).set_index(["method", "metric", "k"]))
     rows = []
     for (method, name, k), every in pd.concat(tables).groupby(level=[0, 1, 2], sort=False):
-        row = {
-            "job": f"95 % intervals: n = {n:,}, L = {n_labels:,}, {repetitions} test sets",
-            "metric": name,
-            "k": f"{k}",
-        }
-        row |= {"method": method, "value": mean.loc[(name, k), "one"]}
+        row = {"job": f"95 % intervals: n = {n:,}, L = {n_labels:,}, {repetitions} test sets", "metric": name}
+        row |= {"k": f"{k}", "method": method, "value": mean.loc[(name, k), "one"]}
         row["width"] = (every["ours_high"] - every["ours_low"]).mean()
         for who, low, high in (
             ("one", "ours_low", "ours_high"),
@@ -164,10 +160,7 @@ def false_alarms(n: int, repetitions: int, n_resamples: int) -> list[dict]:
             for method in alarms:
                 alarms[method] += xc.metrics.paired_bootstrap(Y, one, other, 5, method=method, **how)[0].p < LEVEL
         row = {"job": f"False alarms at 1 % of equal methods, macro-F1@5, n = {n:,}, 400 labels, {repetitions} pairs"}
-        row |= {
-            "errors shared by": _SHARED_BY[shared],
-            "t-test over labels, %": 100 * t_test / repetitions,
-        }
+        row |= {"errors shared by": _SHARED_BY[shared], "t-test over labels, %": 100 * t_test / repetitions}
         row |= {"t-test warns, %": 100 * warned / repetitions}
         row |= {f"paired_bootstrap, {method}, %": 100 * count / repetitions for method, count in alarms.items()}
         note = "the methods do differ, on these topics: a training's luck, which no test of two rankings can see"
@@ -196,12 +189,7 @@ def run(quick: bool = False) -> list[dict]:
     """Both sizes and the tests; ``quick`` shrinks them to see that everything runs."""
     rows = []
     for n, n_labels, repetitions in ((60, 40, 2),) if quick else CASES:
-        sizes = (
-            {"fresh": 3, "n_resamples": 20, "size": 500}
-            if quick
-            else {"fresh": 600, "n_resamples": 300, "size": POPULATION}
-        )
-        rows += coverage_of_intervals(n, n_labels, repetitions, **sizes)
+        rows += coverage_of_intervals(n, n_labels, repetitions, *((3, 20, 500) if quick else (600, 300, POPULATION)))
     rows += few_rows(*((8,), 3) if quick else ((8, 20, 50, 100, 200, 400), 1000))
     return rows + false_alarms(*(100, 2, 20) if quick else (1000, 200, 400))
 

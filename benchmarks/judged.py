@@ -9,6 +9,7 @@ should hold the complete value in 95 of 100 draws.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tempfile
 import warnings
 from pathlib import Path
@@ -71,10 +72,8 @@ def held(complete, tops, rate: float, n: int, errs: float, repetitions: int, **o
         fold = xc.judged.Judged(observed, tops, map(tuple, said.tolist()), K, METRICS, complete=True)
         doubted += any("at random" in text for text in fold.doubts())
         for line in fold.estimate().query("model == 'one'").itertuples():
-            ends = line.low, true["one", line.metric], line.high
-            found.setdefault(line.metric, []).append(
-                (ends[0] - 1e-12 <= ends[1] <= ends[2] + 1e-12, line.high - line.low)
-            )
+            inside = line.low - 1e-12 <= true["one", line.metric] <= line.high + 1e-12
+            found.setdefault(line.metric, []).append((inside, line.high - line.low))
         for line in fold.compare().itertuples():
             gap = true["one", line.metric] - true["other", line.metric]
             held_gap = line.low - 1e-12 <= gap <= line.high + 1e-12
@@ -116,9 +115,7 @@ def proxied(name, complete, top, agree: float, flatters: bool, sizes, repetition
     observed = xc.propensity.drop_labels(complete, np.full(complete.shape[1], 0.7), rng)
     proxy = proxy_of(complete, top, agree, flatters, rng)
     both = (observed + proxy > 0).astype(np.float32)
-    y, f, g = (
-        np.asarray(each.sum(axis=1)).ravel() for each in (xc_hits(one, top) for one in (complete, observed, both))
-    )
+    y, f, g = (xc_hits(one, top).sum(axis=1) for one in (complete, observed, both))
     design = np.column_stack([np.ones(y.size), f, g])
     rest = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     theory, true = float(rest.std() / y.std()), float(y.mean()) / K
@@ -203,13 +200,11 @@ def run(quick: bool) -> list[dict]:
     draws = 3 if quick else 400
     for name, (complete, top) in real(quick).items():
         what = f"of {complete.shape[0]:,} rows, {draws} draws"
-        for agree in AGREE[:: 4 if quick else 1]:
-            for flatters in (False, True):
-                lines = proxied(name, complete, top, agree, flatters, ROWS[1:2] if quick else ROWS[1:4], draws)
-                rows += [{"job": f"judged: P@{K} with cheap verdicts {what}", **line} for line in lines]
+        for agree, flatters in itertools.product(AGREE[:: 4 if quick else 1], (False, True)):
+            lines = proxied(name, complete, top, agree, flatters, ROWS[1:2] if quick else ROWS[1:4], draws)
+            rows += [{"job": f"judged: P@{K} with cheap verdicts {what}", **line} for line in lines]
         for errs in (0.0, 0.03, 0.1):
             lines = of_a_class(complete, top, errs, 3 if quick else 100)
-            rows += [
-                {"job": f"judged: a class of twelve, {name}, {complete.shape[0]:,} rows", **line} for line in lines
-            ]
+            job = f"judged: a class of twelve, {name}, {complete.shape[0]:,} rows"
+            rows += [{"job": job, **line} for line in lines]
     return rows

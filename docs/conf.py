@@ -48,9 +48,8 @@ html_css_files = ["site.css"]
 html_js_files = [("page.js", {"defer": "defer"}), "terms-data.js", "terms.js", "explore.js"]
 html_copy_source = False
 html_show_sourcelink = False
-html_show_search_summary = (
-    True  # terms.js takes it back where the site is opened as files, from which nothing can be fetched
-)
+# terms.js takes it back where the site is opened as files, from which nothing can be fetched.
+html_show_search_summary = True
 html_context = {"default_mode": "auto"}  # until the reader chooses; the theme has none, and its script complains
 html_theme_options = {
     "navbar_start": [],  # the side bar has it all

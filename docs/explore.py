@@ -59,12 +59,10 @@ def with_lines(notebook: dict, said: Callable[[str], str]) -> dict:
     def more(match: re.Match) -> str:
         return f"{match[0].rstrip()}\n\n<small>\n\n{said(match[1])}\n\n</small>\n\n"
 
-    cells = [
-        {**cell, "source": _PICTURE.sub(more, notebooks.text(cell["source"]))}
-        if cell["cell_type"] == "markdown"
-        else cell
-        for cell in notebook["cells"]
-    ]
+    cells = []
+    for cell in notebook["cells"]:
+        text = {"source": _PICTURE.sub(more, notebooks.text(cell["source"]))} if cell["cell_type"] == "markdown" else {}
+        cells.append(cell | text)
     return {**notebook, "cells": cells}
 
 

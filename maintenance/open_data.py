@@ -23,21 +23,9 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from xcrepro.core.arguments import one_of
+from xcrepro.core.data import open_sets
 from xcrepro.core.data.lines import json_lines, shown, text_lines
-from xcrepro.core.data.open_sets import (
-    BLOCK,
-    HOMES,
-    LETTERS,
-    MIN_RECORDS,
-    N_SPLITS,
-    NOWHERE,
-    SEED,
-    SHARES,
-    SUMS,
-    columns_of,
-    counted,
-    vocabulary,
-)
+from xcrepro.core.data.open_sets import BLOCK, HOMES, LETTERS, MIN_RECORDS, N_SPLITS, NOWHERE, SEED, SHARES, SUMS
 from xcrepro.core.data.write import write_xc
 from xcrepro.core.errors import DataError
 from xcrepro.core.paths import committed, faults_named, write_together
@@ -81,11 +69,11 @@ def build_tib(room: Path, records: str | os.PathLike, subjects: str | os.PathLik
         except (ValueError, KeyError, TypeError) as error:
             expected = "a JSON object with title, abstract, and subjects whose names are known"
             raise DataError(records, f"{shown(text)} ({error!r})", expected, line=line) from None
-    counts, all_words = counted(found)
-    words = vocabulary(counts, all_words, MIN_RECORDS["tib"])
+    counts, all_words = open_sets.counted(found)
+    words = open_sets.vocabulary(counts, all_words, MIN_RECORDS["tib"])
     places = np.array(pairs, np.int64).reshape(-1, 2).T
     Y = csr_matrix((np.ones(len(pairs), np.float32), (places[0], places[1])), (len(found), len(gnd)))
-    write_xc(room / "tib.txt", columns_of(counts, all_words, words), Y)
+    write_xc(room / "tib.txt", open_sets.columns_of(counts, all_words, words), Y)
     plain = {"tib.txt": (room / "tib.txt").read_bytes()}
     names = [f"<{number}>\t{name}" for number, name in zip(gnd, _shown_names(gnd), strict=True)]
     letters = _random_letters(np.arange(len(found)))
@@ -111,10 +99,7 @@ def build_gutenberg(_room: Path, records: str | os.PathLike) -> dict[str, bytes]
     found = [found[place] for place in order]
     names = sorted({name for *_, headings, _ in found for name in headings})
     ids = {name: label for label, name in enumerate(names)}
-    lines = [
-        "\t".join([",".join(str(ids[name]) for name in headings), str(number), title, author])
-        for number, title, author, headings, _ in found
-    ]
+    lines = [_line(headings, ids, number, title, author) for number, title, author, headings, _ in found]
     unit = _works([one[1:3] for one in found], [one[-1] for one in found])
     by_time = _time_letters(np.array([one[0] for one in found]), unit)
     letters = [random + time for random, time in zip(_random_letters(unit), by_time, strict=True)]
@@ -125,9 +110,8 @@ def build_cooking(_room: Path, questions: str | os.PathLike, numbers: str | os.P
     """The files of Cooking from the fastText tutorial's questions and their numbers on the site, a line each."""
     found = []
     for line, text in text_lines(questions):
-        *tags, question = (
-            re.split(r"(?<=\S) (?!__label__)", text, maxsplit=1) if text.startswith("__label__") else (text,)
-        )
+        tagged = text.startswith("__label__")
+        *tags, question = re.split(r"(?<=\S) (?!__label__)", text, maxsplit=1) if tagged else (text,)
         labels = sorted({tag.removeprefix("__label__") for tag in " ".join(tags).split()})
         if not labels or not question.strip():
             raise DataError(questions, shown(text), "tags as __label__sauce, a blank, and a question", line=line)
@@ -137,13 +121,16 @@ def build_cooking(_room: Path, questions: str | os.PathLike, numbers: str | os.P
         raise DataError(numbers, f"{len(site)} numbers", f"one for each of {len(found)} questions")
     names = sorted({name for labels, _ in found for name in labels})
     ids = {name: label for label, name in enumerate(names)}
-    lines = [
-        "\t".join([",".join(str(ids[name]) for name in labels), number, question])
-        for (labels, question), number in zip(found, site, strict=True)
-    ]
+    pairs = zip(found, site, strict=True)
+    lines = [_line(labels, ids, number, question) for (labels, question), number in pairs]
     random = _random_letters(np.arange(len(found)))
     letters = [("r" if row < TUTORIAL else "t") + rest for row, rest in enumerate(random)]
     return _plain({"records.txt": lines, "label_names.txt": names, "splits.txt": letters})
+
+
+def _line(names: Iterable[str], ids: dict[str, int], *about: object) -> str:
+    """A record: the numbers of its labels, then what is said about it."""
+    return "\t".join([",".join(str(ids[name]) for name in names), *map(str, about)])
 
 
 BUILD: dict[str, Callable[..., dict[str, bytes]]] = {
@@ -192,10 +179,8 @@ def _shown_names(gnd: dict[str, str]) -> list[str]:
 
 def _works(books: list[tuple[str, str]], series: list[str]) -> np.ndarray:
     """A number a book of a title and an author, one for all books of a work: two of one series or with a common name are."""
-    names = [
-        [*_names(title, author), *([("", name)] if name else [])]
-        for (title, author), name in zip(books, series, strict=True)
-    ]
+    titled = zip(books, series, strict=True)
+    names = [[*_names(*book), *([("", name)] if name else [])] for book, name in titled]
     ids = {name: place for place, name in enumerate({name for of_book in names for name in of_book}, len(books))}
     pairs = np.array([(row, ids[name]) for row, of_book in enumerate(names) for name in of_book]).reshape(-1, 2).T
     n = len(books) + len(ids)
@@ -248,10 +233,8 @@ def near_duplicates(test: Iterable[tuple[str, str]], train: Iterable[tuple[str, 
 def _likeness(title: str, author: str) -> tuple[set[tuple], set[str]]:
     """The author with the first telling words of a title, and with those of its first clause; and all its telling words."""
     by = _by(author)
-    whole, clause = (
-        tuple(filter(_tells, _WORDS.findall(re.sub("['’]", "", text.lower()))))
-        for text in (title, _CLAUSE.split(title, 1)[0])
-    )
+    plain = (re.sub("['’]", "", text.lower()) for text in (title, _CLAUSE.split(title, 1)[0]))
+    whole, clause = (tuple(filter(_tells, _WORDS.findall(text))) for text in plain)
     keys = {(by, "begins", whole[:3])} if len(whole) > 2 else set()
     return keys | ({(by, "clause", clause)} if clause else set()), {*whole}
 
@@ -261,15 +244,11 @@ def worth_of_near(trees: int = 3) -> str:
     import xcrepro as xc
 
     ds = xc.load("gutenberg")
-    test, train = (
-        zip(*(part.texts[name] for name in ("title", "author")), strict=True) for part in (ds.test, ds.train)
-    )
+    test, train = (zip(part.texts["title"], part.texts["author"], strict=True) for part in (ds.test, ds.train))
     near = near_duplicates(test, train)
     top = xc.models.PLT(trees=trees).fit(ds.train.X, ds.train.Y).predict(ds.test.X, k=1)
-    right = [
-        100 * xc.metrics.precision(ds.test.Y[of], top.rows(np.flatnonzero(of)), 1)[0]
-        for of in (near, ~near, near | ~near)
-    ]
+    of = (near, ~near, near | ~near)
+    right = [100 * xc.metrics.precision(ds.test.Y[rows], top.rows(np.flatnonzero(rows)), 1)[0] for rows in of]
     return (
         f"{near.sum():,} of {near.size:,} test titles ({100 * near.mean():.1f} %) are near-duplicates of a training title. "
         f"P@1 of PLT with {trees} trees: {right[0]:.1f} % on these, {right[1]:.1f} % on the rest, {right[2]:.1f} % on all"
@@ -304,12 +283,10 @@ def _time_letters(numbers: np.ndarray, unit: np.ndarray) -> list[str]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser("python -m maintenance.open_data")
     parser.add_argument("name", choices=BUILD)
-    parser.add_argument(
-        "source", nargs="*", help="tib: RECORDS SUBJECTS; gutenberg: RECORDS; cooking: QUESTIONS NUMBERS"
-    )
-    parser.add_argument(
-        "--near", action="store_true", help="gutenberg: what near-duplicates of training titles are worth"
-    )
+    sources = "tib: RECORDS SUBJECTS; gutenberg: RECORDS; cooking: QUESTIONS NUMBERS"
+    parser.add_argument("source", nargs="*", help=sources)
+    near = "gutenberg: what near-duplicates of training titles are worth"
+    parser.add_argument("--near", action="store_true", help=near)
     parser.add_argument("--out", help="another folder than data/NAME")
     chosen = parser.parse_args()
     if chosen.near == bool(chosen.source) or (chosen.near and chosen.name != "gutenberg"):

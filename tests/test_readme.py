@@ -107,10 +107,7 @@ def claims(root) -> list[str]:
         assert "does not hold" not in drawn, paper
         name = papers.DOCUMENTS[paper][0].removeprefix("The ")
         rows.append(f"| [{name}](../notebooks/{paper}/claims.ipynb) | {measured} | {read} | {spelled(computed)} |")
-    return [
-        *rows,
-        f"{checks} more are checks of definitions and repeated numbers; {untested} cannot be tested here",
-    ]
+    return [*rows, f"{checks} more are checks of definitions and repeated numbers; {untested} cannot be tested here"]
 
 
 def coverage(root) -> list[str]:
@@ -148,9 +145,8 @@ def test_the_findings_of_the_readme_are_what_the_files_say(root):
     errors = pd.read_csv(root / "figures/calibration/table2_table7.csv").set_index(["dataset", "model"])
     before, after = errors.loc[("TIB", "PLT"), ["ECE", "ECE-I"]]
     assert f"from {before:.1f} to {after:.1f} points" in text
-    rows = pd.read_csv(root / "figures/coverage/table2_table3.csv").set_index(["dataset", "left", "metric", "k"])[
-        "value"
-    ]
+    rows = pd.read_csv(root / "figures/coverage/table2_table3.csv")
+    rows = rows.set_index(["dataset", "left", "metric", "k"])["value"]
     (gain, price), (most, dearest) = (
         [rows[name, "COVβ=0.25", metric, 1] for metric in ("coverage (test)", "P")]
         for name in ("Bibtex", "Delicious, split 0")
@@ -180,10 +176,8 @@ def test_what_we_found_is_what_the_files_say(root):
         assert row in (root / "docs/index.md").read_text(encoding="utf-8"), row
         text = text.replace(" ".join(re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", row).split()), "")
     text = text.replace("(2023, 2024)", "")
-    said = [
-        words for make in (propensities, rare_labels, calibration, coverage, benchmarks, audit) for words in make(root)
-    ]
-    for words in said:
+    makers = propensities, rare_labels, calibration, coverage, benchmarks, audit
+    for words in (words for make in makers for words in make(root)):
         assert words in text, words
         text = text.replace(words, "")
     # No other number: what remains are names.

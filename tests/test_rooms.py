@@ -51,9 +51,8 @@ def test_imports_run_one_way(root):
 
 
 def test_there_are_four_wings(root):
-    inside = {
-        path.stem for path in (root / "xcrepro").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-    }
+    home = (root / "xcrepro").iterdir()
+    inside = {path.stem for path in home if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert inside - {"__init__", "__main__", *ON_TOP} == set(MAY_IMPORT)
     for wing in MAY_IMPORT:
         assert (root / "tests" / wing).is_dir()
@@ -62,15 +61,13 @@ def test_there_are_four_wings(root):
 def test_no_two_modules_import_each_other(root):
     """Neither at the top nor in a function, however long the way round; what only a type checker reads is left out."""
     modules = {
-        path.relative_to(root / "xcrepro").with_suffix("").as_posix().replace("/", "."): path for path in files(root)
+        path.relative_to(root / "xcrepro").with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__"): path
+        for path in files(root)
+        if path.relative_to(root / "xcrepro").as_posix() not in ("__init__.py", "__main__.py")
     }
-    modules = {
-        name.removesuffix(".__init__"): path for name, path in modules.items() if name not in ("__init__", "__main__")
-    }
-    after = {
-        name: [*{_module(one, modules) for one in at_run_time(tree(path))} - {None, name}]
-        for name, path in modules.items()
-    }
+    after = {}
+    for name, path in modules.items():
+        after[name] = [*{_module(one, modules) for one in at_run_time(tree(path))} - {None, name}]
     done, way = set(), []
 
     def visit(name: str) -> None:
@@ -106,15 +103,7 @@ def _module(name: str, modules: dict[str, Path]) -> str | None:
 
 def test_the_engine_knows_no_xc(root):
     """What runs, stamps, compares and draws imports nothing of what it runs."""
-    ground = {
-        "core.arguments",
-        "core.errors",
-        "core.extras",
-        "core.paths",
-        "core.plugins",
-        "core.threads",
-        "core.version",
-    }
+    ground = {f"core.{name}" for name in ("arguments", "errors", "extras", "paths", "plugins", "threads", "version")}
     for path in (*files(root, "xcrepro/repro/engine"), *files(root, "xcrepro/repro/drawing")):
         for name in imported(path) - {"_names.WHERE"}:
             assert ".".join(name.split(".")[:2]) in {*ground, "repro.engine", "repro.drawing"}, (path, name)
@@ -124,9 +113,8 @@ def test_judges_know_nothing_of_what_they_judge(root):
     for path in (root / "tests/fuzz/slow.py", *(root / "tests/mutants").glob("*.py")):
         assert not imported(path), path
     for path in files(root):
-        assert not re.search(
-            r"^\s*(from|import) (tests|maintenance|docs|benchmarks)\b", path.read_text(), re.MULTILINE
-        ), path
+        above = r"^\s*(from|import) (tests|maintenance|docs|benchmarks)\b"
+        assert not re.search(above, path.read_text(), re.MULTILINE), path
 
 
 def test_engines_are_imported_only_when_asked_for(root):

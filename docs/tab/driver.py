@@ -24,9 +24,8 @@ def unpacked():
     sys.path.insert(0, "/tmp/kit")
 
 
-logging.getLogger("matplotlib").setLevel(
-    logging.ERROR
-)  # it asks whether a folder can be written, which nothing here answers
+# It asks whether a folder can be written, which nothing here answers.
+logging.getLogger("matplotlib").setLevel(logging.ERROR)
 unpacked()
 
 
@@ -58,6 +57,5 @@ def project(id):
         files.extractall("/tmp/project")
     os.chdir(os.path.dirname(f"/tmp/project/notebooks/{id}"))
     os.environ["MPLBACKEND"] = "agg"
-    importlib.import_module(
-        "xcrepro.core.accumulators.rows"
-    )  # this build's stack has no room for it in six other imports
+    # This build's stack has no room for it in six other imports.
+    importlib.import_module("xcrepro.core.accumulators.rows")

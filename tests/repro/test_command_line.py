@@ -120,9 +120,8 @@ def test_wrong_input_is_one_message_and_status_2(project, capsys, arguments, mes
 
 def test_help_is_quick_and_loads_no_numba():
     # Prints what the command line loads before it knows the command.
-    program = (
-        "import sys, xcrepro.__main__ as m; m._parser(); print(sorted({'numba', 'numpy', 'pandas'} & set(sys.modules)))"
-    )
+    loaded = "print(sorted({'numba', 'numpy', 'pandas'} & set(sys.modules)))"
+    program = f"import sys, xcrepro.__main__ as m; m._parser(); {loaded}"
     found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "[]"
 
@@ -200,9 +199,8 @@ def test_a_reader_that_goes_away_leaves_no_traceback(root, command, unbuffered):
     environment = {**os.environ, "PYTHONPATH": str(root), "XCREPRO_ROOT": str(root), "PYTHONUNBUFFERED": unbuffered}
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "xcrepro", *command], env=environment, stdout=write, stderr=subprocess.PIPE, text=True
-    )
+    words = [sys.executable, "-m", "xcrepro", *command]
+    done = subprocess.run(words, env=environment, stdout=write, stderr=subprocess.PIPE, text=True)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
 
@@ -210,9 +208,8 @@ def test_a_reader_that_goes_away_leaves_no_traceback(root, command, unbuffered):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
 def test_a_full_disk_is_one_sentence(root):
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "xcrepro", "list"], cwd=root, stdout=full, stderr=subprocess.PIPE, text=True
-        )
+        words = [sys.executable, "-m", "xcrepro", "list"]
+        done = subprocess.run(words, cwd=root, stdout=full, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (2, "xcrepro: No space left on device\n")
 
 

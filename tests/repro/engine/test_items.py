@@ -56,8 +56,8 @@ def of(name: str = "demo/one", **values) -> items.Item:
         (ITEM + 'needs = ["demo/three"]', "item demo/one: needs 'demo/three'"),
         (ITEM + 'needs = ["demo/one"]', "circle: demo/one -> demo/one"),
         (
-            ITEM + 'needs = ["demo/two"]' + ITEM.replace("one", "two") + 'needs = ["demo/one"]',
-            "circle: demo/one -> demo/two -> demo/one",
+            f'{ITEM}needs = ["demo/two"]\n["demo/two"]\ntitle = "Two"\nneeds = ["demo/one"]',
+            "demo/one -> demo/two -> demo/one",
         ),
     ],
 )
@@ -90,9 +90,8 @@ def test_order_and_selection(listed):
     with refused("items", "'demo/on'", match="'demo/one'"):
         manifest.find(entries, ["demo/on"])
     listed.add("figure_of_everything")
-    with refused(
-        "items", "'demo/fig'", match="'demo/figure_of_everything'"
-    ):  # what begins so, before what looks like it
+    # What begins so, before what looks like it.
+    with refused("items", "'demo/fig'", match="'demo/figure_of_everything'"):
         manifest.find(manifest.load(), ["demo/fig"])
 
 
@@ -232,9 +231,7 @@ def test_a_readers_own_folder_gets_what_is_drawn_whatever_the_versions(committed
         item.save_figure(draw(table), table)
         item.save_table(table, part="t")
         item.check(table, "checked")
-        assert {path.name for path in committed.iterdir()} == {
-            "one.csv", "one.png", "one.svg", "one-t.csv", "one-checked.csv"
-        }  # fmt: skip
+        assert {*files(committed)} == {"one.csv", "one.png", "one.svg", "one-t.csv", "one-checked.csv"}
         assert all(f"1,{number:g}" in (committed / f"one{part}.csv").read_text() for part in ("", "-t", "-checked"))
 
 
@@ -265,9 +262,8 @@ def test_all_shared_code_of_a_picture_counts(tmp_path):
     module = types.SimpleNamespace(__file__=str(tmp_path / "one.py"))
     digest = repro.drawing.figures.code_digest
     first = digest(module, "cells")
-    (tmp_path / "one.py").write_text(
-        '"""Another."""\n\n# A comment.\ndef f():\n    """Other."""\n    return 1  # a value\n'
-    )
+    other = '"""Another."""\n\n# A comment.\ndef f():\n    """Other."""\n    return 1  # a value\n'
+    (tmp_path / "one.py").write_text(other)
     assert digest(module, "cells") == first
     assert digest(module, "other cells") != first
     (tmp_path / "one.py").write_text("x = 2\n")

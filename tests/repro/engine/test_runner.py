@@ -87,13 +87,8 @@ def outcomes(report):
 
 def test_the_life_of_a_project(demo, capsys, request):
     report = runner.run()
-    assert outcomes(report) == {
-        "train": "ok",
-        "good": "differs",
-        "bad": "failed",
-        "after": "not run",
-        "forgets": "failed",
-    }
+    expected = {"train": "ok", "good": "differs", "bad": "failed", "after": "not run", "forgets": "failed"}
+    assert outcomes(report) == expected
     assert not report.ok
     printed = capsys.readouterr().out
     assert "[1/5] demo/" in printed
@@ -159,15 +154,10 @@ def test_the_life_of_a_project(demo, capsys, request):
 
 def test_a_notebook_that_an_editor_saved_with_its_own_kernel_runs_here(project):
     """VS Code and conda note a kernel's name; it may be of no kernel, or of one with another Python."""
-    path = project.add(
-        "saved", f"import sys, pathlib\n_ = pathlib.Path({str(project.root / 'python')!r}).write_text(sys.executable)"
-    )
+    path = project.add("saved", f"import sys\n_ = open({str(project.root / 'python')!r}, 'w').write(sys.executable)")
     saved = json.loads(path.read_text())
-    saved["metadata"]["kernelspec"] = {
-        "display_name": ".venv (3.11.9)",
-        "name": "conda-env-xc-py",
-        "language": "python",
-    }
+    kernel = {"display_name": ".venv (3.11.9)", "name": "conda-env-xc-py", "language": "python"}
+    saved["metadata"]["kernelspec"] = kernel
     path.write_text(json.dumps(saved))
     assert [one.outcome for one in runner.run("demo/saved").results] == ["ok"]
     assert Path((project.root / "python").read_text()).samefile(sys.executable)
@@ -209,9 +199,8 @@ def test_what_takes_long_runs_where_it_is_asked_for(project, capsys):
     assert "2 items: 2 would run" in capsys.readouterr().out
     assert outcomes(runner.run("demo/slow", dry=True)) == {"slow": "would run"}
     assert outcomes(runner.run("demo", dry=True)) == {"quick": "would run", "slow": "would run"}
-    assert runner.Report((runner.Result("a", "unchanged", ""), runner.Result("b", "left out", "")), 0).summary() == (
-        "2 items: all unchanged, nothing to do; 1 left out (0.0 s)"
-    )
+    report = runner.Report((runner.Result("a", "unchanged", ""), runner.Result("b", "left out", "")), 0)
+    assert report.summary() == "2 items: all unchanged, nothing to do; 1 left out (0.0 s)"
     project.add("builds", "pass", needs='["demo/slow"]')
     assert outcomes(runner.run(dry=True)) == {"quick": "would run", "slow": "would run", "builds": "would run"}
     assert main(["list"]) == 0
@@ -287,15 +276,10 @@ def test_a_stamp_is_there_whole_or_not_at_all(stamped, monkeypatch):
             stamps.write_at(path, stamps.made(entry, fingerprint, [], []))
     assert path.read_text() == whole
     assert [file.name for file in path.parent.iterdir()] == ["good.json"]
-    foreign = [
-        json.dumps(json.loads(whole) | {part: value})
-        for part in ("fingerprint", "inputs", "outputs")
-        for value in ([], None, {"code": 1}, {"needs": {}}, "x")
-        if part == "fingerprint" or not isinstance(value, dict)
-    ]
-    foreign += [
-        json.dumps(json.loads(whole) | {"fingerprint": fingerprint | {part: [1]}}) for part in ("needs", "versions")
-    ]
+    odd = [{part: value} for part in ("fingerprint", "inputs", "outputs") for value in ([], None, "x")]
+    odd += [{"fingerprint": value} for value in ({"code": 1}, {"needs": {}})]
+    odd += [{"fingerprint": fingerprint | {part: [1]}} for part in ("needs", "versions")]
+    foreign = [json.dumps(json.loads(whole) | parts) for parts in odd]
     for cut in ("", whole[: len(whole) // 2], "[]", "{}", "[" * 100_000, "\0", *foreign):
         path.write_text(cut)
         assert reason().startswith("no finished run"), cut[:200]
@@ -355,12 +339,9 @@ def test_no_more_start_than_memory_allows(project, in_process, monkeypatch, room
             notes.write_text(f'["peak", "{last}"]\n')
     monkeypatch.setattr(runner, "room", lambda: room)
     monkeypatch.setattr(processes.threads, "count", lambda: 2)
-    seen = []
-    for word, method in (("begin", "_begin"), ("end", "_end")):
-        own = getattr(runner._Scheduler, method)
-        monkeypatch.setattr(
-            runner._Scheduler, method, lambda self, one, own=own, word=word: (seen.append(word), own(self, one))[1]
-        )
+    seen, begin, end = [], runner._Scheduler._begin, runner._Scheduler._end
+    monkeypatch.setattr(runner._Scheduler, "_begin", lambda *of: (seen.append("begin"), begin(*of))[1])
+    monkeypatch.setattr(runner._Scheduler, "_end", lambda *of: (seen.append("end"), end(*of))[1])
     assert runner.run().ok
     assert " ".join(seen) == steps
 
@@ -518,9 +499,8 @@ def test_a_kernel_that_does_not_start_is_tried_twice(project, monkeypatch, tmp_p
     assert count.read_text() == "3 3\n3 3\n"
 
     count.write_text("")
-    monkeypatch.setattr(
-        processes.sys, "executable", fake_python(tmp_path, f"echo >> {count}\necho Kernel died; exit 1\n")
-    )
+    dies = fake_python(tmp_path, f"echo >> {count}\necho Kernel died; exit 1\n")
+    monkeypatch.setattr(processes.sys, "executable", dies)
     report = runner.run(force=True)
     assert "1: Kernel died" in report.failures()
     assert len(count.read_text()) == 2

@@ -15,8 +15,11 @@ from xcrepro.repro.engine.start import start
 
 
 @pytest.fixture
-def brought(project, tmp_path, monkeypatch):
+def brought(tmp_path_factory, tmp_path, monkeypatch):
     """A wheel that brings one item, its tables and a record, and a working folder that is no project."""
+    for name in ("XCREPRO_FIGURES", "XCREPRO_ACCEPT", "XCREPRO_RECORD", "XCREPRO_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    project = Project(tmp_path_factory.mktemp("brought"))
     project.add("one", "1 + 1")
     project.figure("demo/one.csv", "k\n1\n")
     project.figure("demo/one-part.csv", "k\n1\n")
@@ -28,20 +31,10 @@ def brought(project, tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("brought")
     monkeypatch.setattr(paths, "_BROUGHT", project.root)
-    monkeypatch.delenv("XCREPRO_ROOT")
     monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "cache"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     return project
-
-
-@pytest.fixture
-def project(tmp_path_factory, monkeypatch):
-    for name in ("XCREPRO_FIGURES", "XCREPRO_ACCEPT", "XCREPRO_RECORD"):
-        monkeypatch.delenv(name, raising=False)
-    root = tmp_path_factory.mktemp("brought")
-    monkeypatch.setenv("XCREPRO_ROOT", str(root))
-    return Project(root)
 
 
 def test_outside_of_a_project_runs_write_into_the_cache(brought, tmp_path):
@@ -55,14 +48,7 @@ def test_outside_of_a_project_runs_write_into_the_cache(brought, tmp_path):
 
 
 @pytest.mark.usefixtures("brought")
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda: runner.run("demo/one", accept=True),
-        check.project,
-        tidy.tidy,
-    ],
-)
+@pytest.mark.parametrize("change", [lambda: runner.run("demo/one", accept=True), check.project, tidy.tidy])
 def test_what_was_installed_is_not_changed(change):
     with pytest.raises(XCError, match="xcrepro start"):
         change()

@@ -29,13 +29,7 @@ def pair(project, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "place",
-    [
-        "notebooks/demo/one.ipynb",
-        "notebooks/demo/one.log",
-        "notebooks/demo/one.notes",
-        "stamps/demo/one.json",
-    ],
+    "place", [*(f"notebooks/demo/one.{kind}" for kind in ("ipynb", "log", "notes")), "stamps/demo/one.json"]
 )
 def test_a_folder_in_the_way_of_one_item_fails_that_item(pair, place, capsys):
     (pair.root / "build" / place / "inside").mkdir(parents=True)

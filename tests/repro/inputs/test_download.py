@@ -26,6 +26,7 @@ from xcrepro.repro.inputs import download
 # A data set that meets the published row below.
 TRAIN = "3 4 3\n0,2 0:1 3:0.5\n1 1:1\n0,1 2:2\n"
 TEST = "2 4 3\n2 0:1\n0,1 3:1\n"
+PAIR = {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST}
 TOML = """
 name = "tiny-3"
 printed_name = "Tiny-3"
@@ -45,15 +46,19 @@ points_per_label_basis = "train"
 """
 
 
-def archive(files: dict[str, str] | None = None) -> bytes:
-    """A zip file of {name: text}."""
-    if files is None:
-        files = {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST}
+def archive(files: dict[str, str] | list[tuple[str | zipfile.ZipInfo, str]] = PAIR) -> bytes:
+    """A zip file of names and texts."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as bundle:
-        for name, text in files.items():
+        for name, text in files.items() if isinstance(files, dict) else files:
             bundle.writestr(name, text)
     return buffer.getvalue()
+
+
+def of(train: str = TRAIN, **others: str) -> bytes:
+    """The archive with another train file, and perhaps more files in its folder."""
+    more = {f"Tiny/{name}.txt": text for name, text in others.items()}
+    return archive(PAIR | {"Tiny/tiny_train.txt": train} | more)
 
 
 class Server:
@@ -192,7 +197,7 @@ def damaged_member() -> bytes:
 
 def lying_size() -> bytes:
     """A member that says it is small."""
-    body = bytearray(archive({"Tiny/tiny_train.txt": TRAIN * 10_000, "Tiny/tiny_test.txt": TEST}))
+    body = bytearray(of(TRAIN * 10_000))
     size = len(TRAIN * 10_000).to_bytes(4, "little")
     while (at := body.find(size)) >= 0:
         body[at : at + 4] = (100).to_bytes(4, "little")
@@ -202,7 +207,7 @@ def lying_size() -> bytes:
 def test_changed_archive(tiny, cache, server):
     download.fetch("tiny-3", progress=False)
     before, old = everything(cache), (cache / "tiny-3.sha256").read_text().split()[0]
-    server.body = archive({"Tiny/tiny_train.txt": TRAIN.replace("0:1", "0:9"), "Tiny/tiny_test.txt": TEST})
+    server.body = of(TRAIN.replace("0:1", "0:9"))
     with pytest.raises(DataError, match=r"delete .*tiny-3\.sha256") as caught:
         download.fetch("tiny-3", force=True, progress=False)
     new = download.hashlib.sha256(server.body).hexdigest()
@@ -244,7 +249,7 @@ def test_a_pinned_archive(mine, cache, server, capfd):
     assert after == before.splitlines()
     assert main(["fetch", "mine", "--pin"]) == 0
 
-    server.body = archive({"Tiny/tiny_train.txt": TRAIN.replace("0:1", "0:9"), "Tiny/tiny_test.txt": TEST})
+    server.body = of(TRAIN.replace("0:1", "0:9"))
     (cache / "mine.sha256").unlink()
     there = everything(cache)
     with pytest.raises(DataError, match=f"expected {digest}"):
@@ -279,7 +284,7 @@ def test_a_pin_keeps_the_rest_of_the_file(cache, text):
 
 
 def test_wrong_numbers(tiny, cache, server, monkeypatch):
-    server.body = archive({"Tiny/tiny_train.txt": "2 4 3\n0,2 0:1\n1 1:1\n", "Tiny/tiny_test.txt": TEST})
+    server.body = of("2 4 3\n0,2 0:1\n1 1:1\n")
     with pytest.raises(DataError, match="xcrepo:dataset-table") as caught:
         read()
     lines = [line.split() for line in str(caught.value).splitlines() if line.startswith("  ")]
@@ -296,7 +301,7 @@ def test_wrong_numbers(tiny, cache, server, monkeypatch):
 
 
 def test_wrong_file_inside_is_named_by_its_place_in_the_archive(tiny, cache, server):
-    server.body = archive({"Tiny/tiny_train.txt": "3 4 3\n0,9 0:1\n1 1:1\n0 1:1\n", "Tiny/tiny_test.txt": TEST})
+    server.body = of("3 4 3\n0,9 0:1\n1 1:1\n0 1:1\n")
     with damaged("tiny_train.txt", line=2, match=r"^tiny-3\.zip/Tiny/"):
         read()
     assert everything(cache) == []
@@ -304,12 +309,11 @@ def test_wrong_file_inside_is_named_by_its_place_in_the_archive(tiny, cache, ser
 
 def test_a_filter_that_does_not_fit_is_seen_before_the_archive_is_trusted(tiny, cache, server):
     """So that a repaired archive is not refused for the sum of the broken one."""
-    files = {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST}
-    server.body = archive(files | {"Tiny/filter_labels_test.txt": "0 99\n"})
+    server.body = of(filter_labels_test="0 99\n")
     with damaged("filter_labels_test.txt", line=1, match=r"^tiny-3\.zip/Tiny/"):
         download.fetch("tiny-3", progress=False)
     assert everything(cache) == []
-    server.body = archive(files | {"Tiny/filter_labels_test.txt": "0 1\n"})
+    server.body = of(filter_labels_test="0 1\n")
     download.fetch("tiny-3", progress=False)
     assert [part.tolist() for part in read().excluded] == [[0], [1]]
 
@@ -322,9 +326,7 @@ def test_archive_without_data(tiny, cache, server):
 
 
 def test_named_files_win_over_others_in_the_archive(tiny, cache, server):
-    server.body = archive(
-        {"Tiny/tiny_train.txt": TRAIN, "Tiny/tiny_test.txt": TEST, "Tiny/train.txt": "x", "Tiny/validation.txt": "x"}
-    )
+    server.body = archive([*PAIR.items(), ("Tiny/train.txt", "x"), ("Tiny/validation.txt", "x")])
     assert read().train.X.shape == (3, 4)
     assert read().train.X.shape == (3, 4)
 
@@ -333,21 +335,14 @@ ESCAPES = ("../evil.txt", "/evil.txt", "Tiny/../../evil.txt", "..\\evil.txt", "C
 
 
 def special(kind: int) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as bundle:
-        member = zipfile.ZipInfo("Tiny/tiny_train.txt")
-        member.external_attr = (kind | 0o777) << 16
-        bundle.writestr(member, "/etc/passwd")
-    return buffer.getvalue()
+    member = zipfile.ZipInfo("Tiny/tiny_train.txt")
+    member.external_attr = (kind | 0o777) << 16
+    return archive([(member, "/etc/passwd")])
 
 
 def twice() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as bundle:
-        bundle.writestr("Tiny/tiny_train.txt", TRAIN)
-        with pytest.warns(UserWarning, match="Duplicate"):
-            bundle.writestr("Tiny/tiny_train.txt", TEST)
-    return buffer.getvalue()
+    with pytest.warns(UserWarning, match="Duplicate"):
+        return archive([("Tiny/tiny_train.txt", TRAIN), ("Tiny/tiny_train.txt", TEST)])
 
 
 @pytest.mark.parametrize(
@@ -404,7 +399,7 @@ def test_larger_than_the_disk(tiny, cache, monkeypatch):
 @pytest.mark.parametrize("room", [0, 200, 2000])
 def test_a_full_disk_leaves_nothing(tiny, cache, server, room):
     """The archive does not fit; one of its files does not."""
-    server.body = archive({"Tiny/tiny_train.txt": TRAIN + "# " + "word " * 1000 + "\n", "Tiny/tiny_test.txt": TEST})
+    server.body = of(TRAIN + "# " + "word " * 1000 + "\n")
     with full_disk(room), pytest.raises(OSError, match="too large") as caught:
         read()
     assert caught.value.filename == str(cache / "tiny-3")

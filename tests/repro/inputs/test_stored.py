@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import shutil
@@ -17,9 +18,37 @@ from xcrepro.core.predictions import TopK
 from xcrepro.repro.inputs import stored, trained
 
 
+class Kept:
+    """An empty project, in which a run can note what it predicts, with data to train on."""
+
+    def __init__(self, root, given, patch) -> None:
+        self.root, (self.X, self.Y), self.patch = root, given, patch
+        self.folder = root / stored.FOLDER
+        self.index = self.folder / stored.INDEX
+
+    def predict(self, k=3, rows=slice(None), model=None, of="own", Y=None):
+        given = self.X, self.Y if Y is None else Y
+        return trained.training(model or Counting(), *given, of=of).predictions(self.X[rows], k)
+
+    def make(self, *asked, whole=True):
+        """What ``make train`` does: note what is asked for, all trained, and store it; the lines of the index, what is said."""
+        notes = self.root / "build" / "notes"
+        shutil.rmtree(notes, ignore_errors=True)
+        with self.patch.context() as patch:
+            patch.setenv(stored.NOTES, str(notes))
+            patch.setenv("XCREPRO_DATA", str(self.root / "build" / "cache"))
+            for ask in asked or [self.predict]:
+                ask()
+        said = stored.gather(notes, self.folder, whole=whole)
+        return stored.read_index(self.index), said
+
+    def elsewhere(self):
+        """From here on the cache is another, empty one."""
+        self.patch.setenv("XCREPRO_DATA", str(self.root / "another cache"))
+
+
 @pytest.fixture
-def project(data, tmp_path, monkeypatch):  # noqa: F811
-    """An empty project, in which a run can note what it predicts."""
+def kept(data, tmp_path, monkeypatch):  # noqa: F811
     root = tmp_path / "project"
     (root / "notebooks").mkdir(parents=True)
     (root / "notebooks" / "manifest.toml").write_text("")
@@ -29,199 +58,169 @@ def project(data, tmp_path, monkeypatch):  # noqa: F811
     (root / "build/notebooks/small/paper").mkdir(parents=True)
     stored._chosen.cache_clear()
     stored._say_once.cache_clear()
-    return root
+    return Kept(root, data, monkeypatch)
 
 
-def predict(data, k=3, rows=slice(None), model=None, of="own"):  # noqa: F811
-    X, Y = data
-    return trained.training(model or Counting(), X, Y, of=of).predictions(X[rows], k)
+@contextlib.contextmanager
+def trainings(n: int):
+    """So many are run inside."""
+    before = Counting.fits
+    yield
+    assert Counting.fits == before + n
 
 
-def make(project, monkeypatch, ask, *, whole=True):
-    """What ``make train`` does: note what is asked for, all trained, and store it."""
-    notes = project / "build" / "notes"
-    shutil.rmtree(notes, ignore_errors=True)
-    with monkeypatch.context() as patch:
-        patch.setenv(stored.NOTES, str(notes))
-        patch.setenv("XCREPRO_DATA", str(project / "build" / "cache"))
-        ask()
-    return stored.gather(notes, project / stored.FOLDER, whole=whole)
-
-
-def entries(project):
-    return stored.read_index(project / stored.FOLDER / stored.INDEX)
-
-
-def test_what_is_stored_is_not_trained(project, data, monkeypatch, tmp_path):  # noqa: F811
-    expected = predict(data)
-    make(project, monkeypatch, lambda: predict(data))
-    [entry] = entries(project)
+def test_what_is_stored_is_not_trained(kept):
+    expected = kept.predict()
+    [entry], _ = kept.make()
     assert (entry.dataset, entry.model, entry.points, entry.labels) == ("own", "Counting()", 30, 7)
     assert (entry.rows, entry.places, entry.read_by) == (30, 3, "paper/one")
     assert entry.file.startswith("own-counting-")
-    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "another cache"))
-    before = Counting.fits
-    assert same_bits(predict(data), expected)
-    assert same_bits(predict(data, 2), expected.head(2))
-    assert Counting.fits == before
-    assert not (tmp_path / "another cache").exists()
+    kept.elsewhere()
+    with trainings(0):
+        assert same_bits(kept.predict(), expected)
+        assert same_bits(kept.predict(2), expected.head(2))
+    assert not (kept.root / "another cache").exists()
 
 
-@pytest.mark.parametrize("other", ["parameters", "data", "code", "more places", "other rows"])
-def test_what_is_not_stored_is_trained(project, data, monkeypatch, tmp_path, other):  # noqa: F811
-    make(project, monkeypatch, lambda: predict(data))
-    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "another cache"))
-    X, Y = data
-    asked = {
-        "parameters": lambda: predict(data, model=Counting(shift=1.0)),
-        "data": lambda: predict((X, Y[::-1].tocsr())),
-        "code": lambda: predict(data),
-        "more places": lambda: predict(data, 4),
-        "other rows": lambda: predict(data, rows=slice(5)),
-    }
-    if other == "code":
-        monkeypatch.setattr(trained, "_sources", lambda kind: {"own.py": "another"})
-    before = Counting.fits
-    asked[other]()
-    assert Counting.fits == before + 1
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda kept: {"model": Counting(shift=1.0)},
+        lambda kept: {"Y": kept.Y[::-1].tocsr()},
+        lambda kept: kept.patch.setattr(trained, "_sources", lambda kind: {"own.py": "another code"}) or {},
+        lambda kept: {"k": 4},
+        lambda kept: {"rows": slice(5)},
+    ],
+)
+def test_what_is_not_stored_is_trained(kept, other):
+    kept.make()
+    kept.elsewhere()
+    with trainings(1):
+        kept.predict(**other(kept))
 
 
 @pytest.mark.parametrize("fault", ["a byte", "cut", "gone", "another shape"])
-def test_a_damaged_file_is_named_and_trained_anew(project, data, monkeypatch, capsys, fault):  # noqa: F811
-    expected = predict(data)
-    make(project, monkeypatch, lambda: predict(data))
-    [entry] = entries(project)
-    path = project / stored.FOLDER / entry.file
+def test_a_damaged_file_is_named_and_trained_anew(kept, capsys, fault):
+    expected = kept.predict()
+    [entry], _ = kept.make()
+    path = kept.folder / entry.file
     content = path.read_bytes()
     if fault == "gone":
         path.unlink()
     elif fault == "another shape":
-        index = project / stored.FOLDER / stored.INDEX
-        stored.write_index(index, [dataclasses.replace(entry, rows=29)])
+        stored.write_index(kept.index, [dataclasses.replace(entry, rows=29)])
     else:
         path.write_bytes(content[:-40] if fault == "cut" else content[:60] + bytes([content[60] ^ 1]) + content[61:])
-    assert same_bits(predict(data), expected)
+    assert same_bits(kept.predict(), expected)
     said = capsys.readouterr().err
     assert entry.file in said
     assert fault in ("gone", "another shape") or entry.sha256 in said
 
 
-def test_a_damaged_index_trains(project, data, monkeypatch, capsys):  # noqa: F811
-    expected = predict(data)
-    make(project, monkeypatch, lambda: predict(data))
-    index = project / stored.FOLDER / stored.INDEX
-    index.write_text(index.read_text().replace(",30,", ",thirty,", 1))
-    assert same_bits(predict(data), expected)
+def test_a_damaged_index_trains(kept, capsys):
+    expected = kept.predict()
+    kept.make()
+    kept.index.write_text(kept.index.read_text().replace(",30,", ",thirty,", 1))
+    assert same_bits(kept.predict(), expected)
     assert "line 2" in capsys.readouterr().err
-    with damaged(index.name, line=2):
-        stored.read_index(index)
+    with damaged(kept.index.name, line=2):
+        stored.read_index(kept.index)
 
 
-def test_other_libraries_are_said_and_read(project, data, monkeypatch, capsys, tmp_path):  # noqa: F811
-    make(project, monkeypatch, lambda: predict(data))
-    monkeypatch.setenv("XCREPRO_DATA", str(tmp_path / "another cache"))
-    monkeypatch.setattr(trained, "_libraries", lambda: "numpy 99.0")
-    before = Counting.fits
-    predict(data)
-    predict(data)
-    assert Counting.fits == before
+def test_other_libraries_are_said_and_read(kept, capsys):
+    kept.make()
+    kept.elsewhere()
+    kept.patch.setattr(trained, "_libraries", lambda: "numpy 99.0")
+    with trainings(0):
+        kept.predict()
+        kept.predict()
     assert capsys.readouterr().err.count("numpy 99.0") == 1
 
 
-def test_confirming_trains_and_compares(project, data, monkeypatch, capsys):  # noqa: F811
-    make(project, monkeypatch, lambda: predict(data))
-    [entry] = entries(project)
-    for asked in ("all", "some", entry.file):
-        monkeypatch.setenv(stored.CONFIRM, asked)
-        before = Counting.fits
-        predict(data)
-        assert Counting.fits == before + (asked != entry.file)  # the second finds the first's, apart from the cache
+def test_confirming_trains_and_compares(kept, capsys):
+    [entry], _ = kept.make()
+    # The second finds the first's, apart from the cache.
+    for asked, n in (("all", 1), ("some", 1), (entry.file, 0)):
+        kept.patch.setenv(stored.CONFIRM, asked)
+        with trainings(n):
+            kept.predict()
         assert entry.file in capsys.readouterr().err
-    assert list((project / "build" / "confirm").glob("Counting-*/model"))
-    monkeypatch.setenv(stored.CONFIRM, "another.npz")
-    before = Counting.fits
-    predict(data)
-    assert Counting.fits == before
+    assert list((kept.root / "build" / "confirm").glob("Counting-*/model"))
+    kept.patch.setenv(stored.CONFIRM, "another.npz")
+    with trainings(0):
+        kept.predict()
 
 
-def test_confirming_names_what_differs(project, data, monkeypatch, capsys):  # noqa: F811
-    make(project, monkeypatch, lambda: predict(data))
-    [entry] = entries(project)
-    path = project / stored.FOLDER / entry.file
+def test_confirming_names_what_differs(kept, capsys):
+    [entry], _ = kept.make()
+    path = kept.folder / entry.file
     top = TopK.load(path)
     scores = top.scores.copy()
     scores[4, 0] = np.nextafter(scores[4, 0], np.float32(np.inf))
     TopK(top.ids, scores, top.n_labels).save(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    stored.write_index(path.with_name(stored.INDEX), [dataclasses.replace(entry, sha256=digest)])
-    monkeypatch.setenv(stored.CONFIRM, "all")
+    stored.write_index(kept.index, [dataclasses.replace(entry, sha256=digest)])
+    kept.patch.setenv(stored.CONFIRM, "all")
     with pytest.raises(stored.Unconfirmed, match=r"1 of 30 rows.*row 4"):
-        predict(data)
-    monkeypatch.setattr(trained, "_libraries", lambda: "numpy 99.0")
-    predict(data)
+        kept.predict()
+    kept.patch.setattr(trained, "_libraries", lambda: "numpy 99.0")
+    kept.predict()
     assert "numpy 99.0" in capsys.readouterr().err
 
 
-def test_making_them_again_changes_nothing(project, data, monkeypatch):  # noqa: F811
-    ask = [lambda: predict(data), lambda: predict(data, 5), lambda: predict(data, model=Counting(shift=2.0))]
-    made = make(project, monkeypatch, lambda: [one() for one in ask])
-    assert len(made) == 2
-    assert {entry.places for entry in entries(project)} == {3, 5}
-    before = {path.name: path.read_bytes() for path in (project / stored.FOLDER).iterdir()}
-    assert make(project, monkeypatch, lambda: [one() for one in ask]) == []
-    after = {path.name: path.read_bytes() for path in (project / stored.FOLDER).iterdir()}
-    assert {name: after[name] for name in after if name != stored.INDEX} == {
-        name: before[name] for name in before if name != stored.INDEX
-    }
+def shifted(kept):
+    return lambda: kept.predict(model=Counting(shift=2.0))
 
 
-def test_a_files_name_says_that_its_data_are_synthetic(project, data, monkeypatch, root):  # noqa: F811
-    make(project, monkeypatch, lambda: [predict(data), predict(data, 3, slice(0, 9), of="bibtex@1.0-seed0")])
-    committed = stored.read_index(root / stored.FOLDER / stored.INDEX)
-    assert len({entry.dataset for entry in entries(project)}) == 2
-    for entry in [*entries(project), *committed]:
+def test_making_them_again_changes_nothing(kept):
+    asked = kept.predict, lambda: kept.predict(5), shifted(kept)
+    lines, said = kept.make(*asked)
+    assert len(said) == 2
+    assert {entry.places for entry in lines} == {3, 5}
+    before = {path.name: path.read_bytes() for path in kept.folder.glob("*.npz")}
+    assert kept.make(*asked)[1] == []
+    assert {path.name: path.read_bytes() for path in kept.folder.glob("*.npz")} == before
+
+
+def test_a_files_name_says_that_its_data_are_synthetic(kept, root):
+    lines, _ = kept.make(kept.predict, lambda: kept.predict(3, slice(0, 9), of="bibtex@1.0-seed0"))
+    assert len({entry.dataset for entry in lines}) == 2
+    for entry in [*lines, *stored.read_index(root / stored.FOLDER / stored.INDEX)]:
         assert entry.file.startswith("synthetic-") == ("@" in entry.dataset), entry.file
 
 
-def test_what_nobody_reads_goes(project, data, monkeypatch):  # noqa: F811
-    both = [lambda: predict(data), lambda: predict(data, model=Counting(shift=2.0))]
-    make(project, monkeypatch, lambda: [one() for one in both])
-    make(project, monkeypatch, both[0], whole=False)  # of some notebooks: the others may read what is left
-    assert len(entries(project)) == 2
-    [said] = make(project, monkeypatch, both[0])
-    [entry] = entries(project)
+def test_what_nobody_reads_goes(kept):
+    kept.make(kept.predict, shifted(kept))
+    lines, _ = kept.make(whole=False)  # of some notebooks: the others may read what is left
+    assert len(lines) == 2
+    [entry], [said] = kept.make()
     assert entry.model == "Counting()"
     assert "counting-shift" in said
-    assert [path.name for path in (project / stored.FOLDER).glob("*.npz")] == [entry.file]
+    assert [path.name for path in kept.folder.glob("*.npz")] == [entry.file]
 
 
-def test_a_change_of_numbers_is_said_and_stored(project, data, monkeypatch):  # noqa: F811
-    make(project, monkeypatch, lambda: predict(data))
-    [old] = entries(project)
-    shutil.rmtree(project / "build" / "cache")
-    monkeypatch.setattr(
-        Counting, "_predict", lambda self, X, k: TopK.from_scores(np.tile(-self.counts_, (X.shape[0], 1)), k)
-    )
-    [changed, removed] = make(project, monkeypatch, lambda: predict(data))
-    [new] = entries(project)
+def test_a_change_of_numbers_is_said_and_stored(kept):
+    [old], _ = kept.make()
+    shutil.rmtree(kept.root / "build" / "cache")
+    turned = lambda self, X, k: TopK.from_scores(np.tile(-self.counts_, (X.shape[0], 1)), k)  # noqa: E731
+    kept.patch.setattr(Counting, "_predict", turned)
+    [new], [changed, removed] = kept.make()
     assert "DIFFERS" in changed
     assert new.file in changed
     assert old.file in removed
-    assert same_bits(TopK.load(project / stored.FOLDER / new.file), predict(data))
+    assert same_bits(TopK.load(kept.folder / new.file), kept.predict())
 
 
-def test_a_change_of_code_is_noted_as_not_confirmed(project, data, monkeypatch):  # noqa: F811
-    make(project, monkeypatch, lambda: predict(data))
-    [entry] = entries(project)
+def test_a_change_of_code_is_noted_as_not_confirmed(kept):
+    [entry], _ = kept.make()
     [moved] = stored.refreshed([entry], {"Counting": "other code"})
     assert (moved.code, moved.confirmed) == ("other code", entry.code)
     assert dataclasses.replace(moved, code=entry.code) == entry
 
 
 def entry(number, seconds, code="a", confirmed="a"):
-    return stored.Entry(
-        f"{number}.npz", "own", "PLT()", 9, 9, 9, 5, seconds, str(number), "r", code, confirmed, "numpy", "", ""
-    )
+    about = "own", "PLT()", 9, 9, 9, 5, seconds, str(number), "r", code, confirmed, "numpy", "", ""
+    return stored.Entry(f"{number}.npz", *about)
 
 
 def test_the_draw_takes_the_quickest_what_changed_and_a_share():
@@ -256,9 +255,9 @@ def test_the_first_places_are_the_same_however_many_are_asked_for(name):
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"file\n" + b"x" * 200_000, b"a,b\n1,2\n"])
-def test_an_index_that_cannot_be_read_costs_a_training(project, data, capsys, content):  # noqa: F811
-    (project / stored.FOLDER / stored.INDEX).write_bytes(content)
-    predict(data)
-    assert Counting.fits == 1
+def test_an_index_that_cannot_be_read_costs_a_training(kept, capsys, content):
+    kept.index.write_bytes(content)
+    with trainings(1):
+        kept.predict()
     assert "models are trained" in capsys.readouterr().err
     assert "models are trained" in stored.describe()

@@ -253,9 +253,8 @@ def micro_f1_average(at: Cells) -> str:
         low, high = checks.shared(checks.implied_average(p, f1, k) for k, f1, p in row.both("micro_F1", "P"))
         if low <= high:
             averages[name] = low, high
-    main = max(
-        ([other for other in averages if other_meets(averages[name], averages[other])] for name in averages), key=len
-    )
+    alike = ([two for two in averages if other_meets(averages[one], averages[two])] for one in averages)
+    main = max(alike, key=len)
     average = checks.shared(averages[name] for name in main)
     if at.finding.row == "all rows":
         return checks.span(*average, 4)
@@ -296,11 +295,8 @@ def sizes_elsewhere(at: Cells) -> str:
 
 def label_bins(at: Cells) -> str:
     """The share of labels with 1 to 9 training points, of all labels; print has it of the labels in the bins."""
-    bins = {
-        c[4]: float(c[6].replace(",", ""))
-        for c in at.cells
-        if c[4].startswith("labels_") and c[1] == at.finding.dataset
-    }
+    of = [c for c in at.cells if c[1] == at.finding.dataset and c[4].startswith("labels_")]
+    bins = {c[4]: float(c[6].replace(",", "")) for c in of}
     assert abs(100 * bins["labels_1-9"] / sum(bins.values()) - float(at.finding.printed)) < 0.02
     n_labels = next(float(c[6].replace(",", "")) for c in at.cells if c[4] == "n_labels" and c[0] == "reeval:table2")
     return f"{100 * bins['labels_1-9'] / n_labels:.2f}"
@@ -407,9 +403,8 @@ def test_a_finding_goes_with_any_cell_that_it_rests_on(found):
 def test_rows_are_those_of_another_owner(kept):
     """The distances of the reasons, and that each row but the one by elimination is nearer to its owner than to itself."""
     table = xc.published.find(dataset="EURLex-4K", source=["xcrepo", "jain16"], metric=["PSP", "PSN"])
-    table = (
-        table[table["printed"] != ""].set_index(["source", "method", "metric", "k"])["value"].unstack(["metric", "k"])
-    )
+    printed = table[table["printed"] != ""].set_index(["source", "method", "metric", "k"])
+    table = printed["value"].unstack(["metric", "k"])
     page, paper = table.loc["xcrepo:EURLex-4K"], table.drop("xcrepo:EURLex-4K").droplevel("source")
     for finding, _ in (one for one in kept if one[0].check == "owners"):
         owner, mine = finding.expected.partition("the row of ")[2].partition(",")[0], page.loc[finding.row]
@@ -552,76 +547,62 @@ def test_what_two_documents_print(found):
 # ---------------------------------------------------------------- somebody's own results
 
 
-@pytest.fixture
-def write(tmp_path):
-    def to(text: str):
-        path = tmp_path / "results.csv"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return to
-
-
 def tidy(cells, scale=1.0):
     lines = [f"D,M,{m},{k or ''},{float(t) * scale if m != 'avg_labels' else t}" for (m, k), t in cells.items()]
     return "\n".join(["dataset,method,metric,k,value", *lines])
 
 
-def test_own_results_tidy_and_wide(write, capsys):
+def test_own_results_tidy_and_wide(file, capsys):
     cells = {w: t for w, t in computed(11).items() if w[0] != "Abandonment"}
-    assert audit_results(write(tidy(cells))).empty
-    assert main(["audit", str(write(tidy(cells)))]) == 0
+    assert audit_results(file(tidy(cells))).empty
+    assert main(["audit", str(file(tidy(cells)))]) == 0
     cells["N", 1] = f"{float(cells['N', 1]) + 5:.2f}"
-    path = write(tidy(cells))
+    path = file(tidy(cells))
     assert audit_results(path)["column"].tolist() == ["N@1"]
     assert main(["audit", str(path)]) == 1
     assert re.search(r"D / M: N@1 = .* \[first_place\]", capsys.readouterr().out)
-    wide = write("method,P@1,nDCG@1,PSP@1,PSnDCG@1,served@1,hours\nM,0.5,0.5,0.20,0.25,0.5,3\nO,.4,-,.1,,.4,\n")
+    wide = file("method,P@1,nDCG@1,PSP@1,PSnDCG@1,served@1,hours\nM,0.5,0.5,0.20,0.25,0.5,3\nO,.4,-,.1,,.4,\n")
     assert audit_results(wide)[["method", "column", "expected"]].values.tolist() == [["M", "PSN@1", "0.20"]]
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "method,P@1,Foo@1,hours\nM,0.5,0.9,3\n",
-        "method,metric,k,value\nM,P,1,0.5\nM,Foo,1,0.9\nM,hours,,3\n",
-    ],
+    ["method,P@1,Foo@1,hours\nM,0.5,0.9,3\n", "method,metric,k,value\nM,P,1,0.5\nM,Foo,1,0.9\nM,hours,,3\n"],
 )
-def test_what_was_not_understood_is_named(write, capsys, text):
-    path, others = write(text), ["Foo@1", "hours"]
+def test_what_was_not_understood_is_named(file, capsys, text):
+    path, others = file(text), ["Foo@1", "hours"]
     assert audit_results(path).attrs == {"checked": ["P@1"], "not checked": others}
     assert main(["audit", str(path)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "nothing found in P@1"
     assert said[1].startswith("not checked, because no metric of these names is known: Foo@1, hours")
-    assert main(["audit", str(write("method,P@1,P@3\nM,0.5,0.4\n"))]) == 0
+    assert main(["audit", str(file("method,P@1,P@3\nM,0.5,0.4\n"))]) == 0
     assert capsys.readouterr().out == "nothing found in P@1, P@3\n"
 
 
-def test_own_results_are_fractions_or_percent(write):
+def test_own_results_are_fractions_or_percent(file):
     """Two of three places can hit at most: P@3 of 0.9 is too much for a fraction beside 0.1, 0.9 % is not."""
     table = "method,P@1,P@3\nM,0.10,0.90\n"
-    assert audit_results(write(table))[["method", "column", "expected"]].values.tolist() == [
-        ["M", "P@3", "at most 0.7017"]
-    ]
-    found = audit_results(write(table + "N,50.0,40.0\n"))  # 0.9 % is possible, but it is rather 0.9
+    found = audit_results(file(table))
+    assert found[["method", "column", "expected"]].values.tolist() == [["M", "P@3", "at most 0.7017"]]
+    found = audit_results(file(table + "N,50.0,40.0\n"))  # 0.9 % is possible, but it is rather 0.9
     assert found[["method", "column", "check"]].values.tolist() == [["M", "P@3", "one unit in a file"]]
-    assert audit_results(write("method,P@1,P@3\nM,0.10,1.20\nN,50.0,40.0\n")).empty
+    assert audit_results(file("method,P@1,P@3\nM,0.10,1.20\nN,50.0,40.0\n")).empty
 
 
 @pytest.mark.parametrize("heading", ["| **group** |||", "| group |", "group | |"])
-def test_a_heading_over_the_columns_of_a_markdown_table_is_no_row(write, heading):
+def test_a_heading_over_the_columns_of_a_markdown_table_is_no_row(file, heading):
     text = f"| method | P@1 | P@3 |\n|---|---|---|\n| M | 80.1 | 70.2 |\n{heading}\n| N | 81.0 | 110.0 |\n"
-    assert audit_results(write(text))[["method", "printed"]].to_numpy().tolist()[0] == ["N", "110.0"]
+    assert audit_results(file(text))[["method", "printed"]].to_numpy().tolist()[0] == ["N", "110.0"]
 
 
-def test_own_results_of_the_package(write):
+def test_own_results_of_the_package(file):
     rng = np.random.default_rng(0)
     Y = (rng.random((60, 20)) < 0.2).astype(np.float32)
     Y[:, 0] = 1
     top = xc.TopK.from_scores(rng.random((60, 20)), 5)
     table = xc.evaluate(Y, top, inverse_propensity=1 + rng.random(20))
-    assert audit_results(write(table.to_csv(index=False))).empty
+    assert audit_results(file(table.to_csv(index=False))).empty
 
 
 @pytest.mark.parametrize(
@@ -645,9 +626,8 @@ def test_own_results_of_the_package(write):
         (b"method,ECE@1,Brier@1\na,1e308,0.5\n", "a number"),
     ],
 )
-def test_own_results_with_faults_in_the_file(tmp_path, capsys, content, message):
-    path = tmp_path / "results.csv"
-    path.write_bytes(content)
+def test_own_results_with_faults_in_the_file(file, capsys, content, message):
+    path = file(content)
     with pytest.raises(DataError, match=message):
         audit_results(path)
     assert main(["audit", str(path)]) == 2

@@ -246,19 +246,16 @@ def test_the_cells_of_a_claim_are_judged_by_the_rule(jain16, needs):
         for name in ("TIB", "Bibtex"):
             m = int(rng.integers(1, 9))
             table = pd.DataFrame({"model": [f"m{i}" for i in range(m)], "metric": "ECE", "k": 5})
-            table["value"], table["stderr"] = (
-                rng.normal(rng.choice([0, 0.02, 0.05]), 0.02, m),
-                rng.uniform(0.003, 0.02, m),
-            )
+            table["value"] = rng.normal(rng.choice([0, 0.02, 0.05]), 0.02, m)
+            table["stderr"] = rng.uniform(0.003, 0.02, m)
             table["p raw"] = 2 * stats.norm.sf(abs(table["value"] / table["stderr"]))
             parts.append(evidence_of.cells({TREES: table}).assign(source="real, live", dataset=name))
             expected.append(judged_by_hand(table["value"].tolist(), table["stderr"].tolist(), needs))
         evidence = pd.concat(parts)
         row = document.verdicts(evidence).iloc[0]
         words = [re.sub(r" \(.*", "", one) for one in expected]
-        assert [row[word] for word in ("holds", "does not hold", "never against", "cannot tell")] == [
-            words.count(word) for word in ("holds", "does not hold", "never against", "cannot tell")
-        ]
+        for word in ("holds", "does not hold", "never against", "cannot tell"):
+            assert row[word] == words.count(word)
         counts = [re.findall(r"\d+", one) for one in expected if "never" in one]
         told = re.search(r"never against .*\(clear in (\d+) of (\d+)\)", row["verdict"])
         assert ([*map(int, told.groups())] if told else [0, 0]) == [sum(int(one[i]) for one in counts) for i in (0, 1)]
@@ -323,34 +320,17 @@ def test_a_verdict_rests_on_its_own_kind_of_evidence(jain16, rests):
     words = ("holds", "does not hold", "cannot tell", "")
     sources = {"real, live": "TIB", "synthetic": "Bibtex (synthetic)", "print": "", "exact": ""}
     choices = {f"claim-{n}": chosen for n, chosen in enumerate(itertools.product(words, repeat=4)) if any(chosen)}
-    lines = [
-        (id, source, sources[source], word, "")
-        for id, chosen in choices.items()
-        for source, word in zip(sources, chosen, strict=True)
-        if word
-    ]
+    told = [(id, *one) for id, chosen in choices.items() for one in zip(sources.items(), chosen, strict=True)]
+    lines = [(id, source, dataset, word, "") for id, (source, dataset), word in told if word]
     evidence = pd.DataFrame(lines, columns=["id", "source", "dataset", "outcome", "effect"])
     verdicts = copies(document, [*choices]).verdicts(evidence).set_index("id")["verdict"]
     for id, (real, made, printed, exact) in choices.items():
-        mine = {
-            "data": [real],
-            "print": [printed],
-            "proof": [exact],
-            "simulation": [real, made, exact],
-            "none": [],
-        }[rests]
-        mine = [word for word in mine if word]
+        own = {"data": [real], "print": [printed], "proof": [exact], "simulation": [real, made, exact], "none": []}
+        mine = [word for word in own[rests] if word]
         worst = next((word for word in ("does not hold", "cannot tell", "holds") if word in mine), "")
         ends = {"data": " on TIB", "print": " in print", "proof": " by calculation", "simulation": " in simulation"}
-        expected = (
-            "cannot be tested here"
-            if rests == "none"
-            else worst + ends[rests]
-            if worst
-            else "no real data"
-            if rests == "data" and made
-            else "see its cell"
-        )
+        expected = "no real data" if rests == "data" and made else "see its cell"
+        expected = worst + ends[rests] if worst else "cannot be tested here" if rests == "none" else expected
         aside = rests in ("print", "proof") and worst and real not in ("", worst)
         assert verdicts[id] == expected + f"; {real} on TIB" * bool(aside), (rests, choices[id])
     assert verdicts.nunique() == {"data": 5, "none": 1, "simulation": 4}.get(rests, 10)

@@ -51,10 +51,8 @@ def test_where_evidence_comes_from(twin, tib):
         assert set(made["source"]) == {source}
         assert set(made["dataset"]) == {name}
         assert made["outcome"].dropna().tolist() == ["cannot tell"]
-    assert evidence.exact({"th44-unbiased": (np.True_, "")}).loc[0, ["source", "outcome"]].tolist() == [
-        "exact",
-        "holds",
-    ]
+    found = evidence.exact({"th44-unbiased": (np.True_, "")})
+    assert found.loc[0, ["source", "outcome"]].tolist() == ["exact", "holds"]
     assert evidence.printed({"t3-most-columns": (False, "")}).loc[0, "outcome"] == "does not hold"
 
 
@@ -70,23 +68,20 @@ def test_a_twin_is_never_taken_for_the_real_dataset(twin):
     document = xc.claims("jain16")
     own = dataclasses.replace(document, table=document.table.assign(datasets="Bibtex"))
     for name in ("Bibtex (synthetic)", "bibtex (synthetic)"):
-        compared = own.comparisons(
-            found.assign(dataset=found["dataset"].replace("Bibtex (synthetic)", name)), only=[TREES]
-        )
+        renamed = found.assign(dataset=found["dataset"].replace("Bibtex (synthetic)", name))
+        compared = own.comparisons(renamed, only=[TREES])
         assert set(compared["dataset"]) == {"Bibtex (synthetic)", "Bibtex"}
 
 
 def test_verdicts_show_the_weakest_k(tib):
     """By hand: the least lower end of the three, and a dataset's own recorded synthetic rows are not evidence."""
-    others = {
-        "bibtex": evidence.of(tib, differences([0.2, 0.01, 0.3])).assign(dataset="Bibtex"),
-        "delicious": pd.concat(
-            [
-                evidence.of(tib, differences([-0.2, 0.2, 0.3])).assign(dataset="Delicious"),
-                evidence.of(tib, differences([0.2, 0.2, 0.3])).assign(dataset="Wiki10-31K", source="synthetic"),
-            ]
-        ),
-    }
+
+    def of(name: str, *values: float) -> pd.DataFrame:
+        return evidence.of(tib, differences(values)).assign(dataset=name)
+
+    drawn = of("Wiki10-31K", 0.2, 0.2, 0.3).assign(source="synthetic")
+    delicious = pd.concat([of("Delicious", -0.2, 0.2, 0.3), drawn])
+    others = {"bibtex": of("Bibtex", 0.2, 0.01, 0.3), "delicious": delicious}
     one, kept = item(recorded=others)
     found = evidence.gather(
         one,
@@ -128,16 +123,10 @@ def test_the_cells_of_a_claim_are_counted(tib):
 def test_all_records_of_the_dataset_that_is_live_are_evidence_of_their_own(tib):
     others = {"tib": evidence.of(tib, differences([0.1, 0.1, 0.1]))}
     found = evidence.gather(item(recorded=others)[0], evidence.of(tib, differences([-0.1, -0.1, -0.1])))
-    assert found.groupby("dataset")["source"].first().to_dict() == {
-        "TIB": "real, live",
-        f"TIB{evidence.WHOLE}": "real, recorded",
-    }
-    row = (
-        evidence.verdicts(item(recorded=others)[0], found)
-        .set_index("claim")
-        .filter(like="above FastXML, PSP@", axis=0)
-        .iloc[0]
-    )
+    sources = {"TIB": "real, live", f"TIB{evidence.WHOLE}": "real, recorded"}
+    assert found.groupby("dataset")["source"].first().to_dict() == sources
+    table = evidence.verdicts(item(recorded=others)[0], found).set_index("claim")
+    row = table.filter(like="above FastXML, PSP@", axis=0).iloc[0]
     assert row["verdict"] == "does not hold on TIB"  # one dataset, of which one sample is against
 
 
@@ -258,11 +247,7 @@ def test_how_a_claim_comes_out(rests, verdict, outcome):
 def test_no_difference_within_a_margin():
     """By hand, of intervals -1 to 1, 2 to 4 and -4 to -2."""
     low, high = [-1.0, 2.0, -4.0], [1.0, 4.0, -2.0]
-    for margin, words, one_sided in (
-        (5, True, True),
-        (3, None, None),
-        (1.5, False, False),
-    ):
+    for margin, words, one_sided in ((5, True, True), (3, None, None), (1.5, False, False)):
         assert evidence.inside(low, high, margin) is words
         assert evidence.inside(low, high, margin, one_sided=True) is one_sided
     assert evidence.inside(low[2:], high[2:], 1.5, one_sided=True) is True  # a loss is no gain

@@ -49,9 +49,8 @@ def new(
         given = np.array(ax, dtype=object)
         if given.size != nrows * ncols:
             raise ArgumentError("ax", f"must be {nrows * ncols} Axes for this figure", given.size)
-        squeeze = subplots.get("squeeze", True)
         given = given.reshape(nrows, ncols)
-        yield given.flat[0].figure, (given if not squeeze else given.squeeze()[()] if given.size > 1 else given.flat[0])
+        yield given.flat[0].figure, (given.squeeze()[()] if subplots.get("squeeze", True) else given)
 
 
 Columns = str | Sequence[str] | None
@@ -80,15 +79,11 @@ def render(
     source = f"code {drawn_by}, data {hashlib.sha256(contents['.csv']).hexdigest()[:16]}" if drawn_by else None
     with _style():
         canvas = _write_foot(fig, origin)
-        for suffix, metadata in (
-            (".svg", {"Date": None, "Creator": None, "Source": source}),
-            (".png", {"Software": None}),
-            (".pdf", {"CreationDate": None, "Creator": None, "Producer": None}),
-        ):
-            if suffix not in suffixes:
-                continue
+        metadata = {".svg": {"Date": None, "Creator": None, "Source": source}, ".png": {"Software": None}}
+        metadata[".pdf"] = {"CreationDate": None, "Creator": None, "Producer": None}
+        for suffix in (suffix for suffix in metadata if suffix in suffixes):
             out = io.BytesIO()
-            fig.savefig(out, format=suffix[1:], metadata=metadata, bbox_inches=canvas)
+            fig.savefig(out, format=suffix[1:], metadata=metadata[suffix], bbox_inches=canvas)
             contents[suffix] = out.getvalue()
     return contents
 
@@ -206,10 +201,8 @@ def _within(place: str, axis: str, numbers, known, names: Columns) -> None:
     if not numbers.size:
         return
     at = np.searchsorted(known, numbers)
-    near = (
-        [np.abs(known[np.clip(at + step, 0, known.size - 1)] - numbers) for step in (-1, 0)] if known.size else [np.inf]
-    )
-    off = np.minimum.reduce(near) > 1e-6 * np.maximum(np.abs(numbers), 1e-3)
+    near = [np.abs(known[np.clip(at + step, 0, known.size - 1)] - numbers) for step in (-1, 0) if known.size]
+    off = np.minimum.reduce(near or [np.inf]) > 1e-6 * np.maximum(np.abs(numbers), 1e-3)
     if np.any(off):
         first = numbers[np.broadcast_to(off, numbers.shape)][0]
         raise DrawingFault(f"{place}: {axis} = {first:g} is drawn, which column {names!r} of the table does not have")
@@ -249,12 +242,8 @@ def _shown(ax: Axes) -> Iterator[tuple]:
             across = [point[1 if flat else 0] for point in middle]
             yield ("a bar", long, across) if flat else ("a bar", across, long)
     for line in ax.lines:
-        if (
-            id(line) not in inside
-            and line.get_transform() == ax.transData
-            and not _guide(line)
-            and len(line.get_xdata())
-        ):
+        data = line.get_transform() == ax.transData and len(line.get_xdata())
+        if data and id(line) not in inside and not _guide(line):
             yield "a line", line.get_xdata(orig=False), line.get_ydata(orig=False)
     for part in ax.collections:
         if id(part) in inside or _guide(part):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from xcrepro.core.errors import ArgumentError
@@ -41,9 +41,8 @@ def spread(table: pd.DataFrame, rows: list[str], column: str, value: str) -> pd.
     ``rows`` name the rows of the result, the values of ``column`` become column names, and ``value`` fills them.
     """
     wide = table.pivot(index=rows, columns=column, values=value)[list(table[column].unique())]
-    return (
-        table[rows].drop_duplicates().merge(wide.rename_axis(columns=None).rename(columns=str).reset_index(), on=rows)
-    )
+    wide = wide.rename_axis(columns=None).rename(columns=str).reset_index()
+    return table[rows].drop_duplicates().merge(wide, on=rows)
 
 
 def kind(column: pd.Series) -> str:
@@ -57,9 +56,8 @@ def kind(column: pd.Series) -> str:
     if types.is_float_dtype(column.dtype):
         return "float"
     if any(isinstance(value, float) and value == value for value in column):
-        raise ArgumentError(
-            f"column {column.name!r}", "must be all numbers or all text", "both", "convert it with astype"
-        )
+        rule = "must be all numbers or all text"
+        raise ArgumentError(f"column {column.name!r}", rule, "both", "convert it with astype")
     return "text"
 
 
@@ -133,21 +131,18 @@ class Shown:
 
     def __repr__(self) -> str:
         lines = [self.names, *self.rows]
-        widths = [max(len(line[c]) for line in lines) for c in range(len(self.names))]
-        left = [kind == "text" for kind in self.kinds]
-        pad = [str.ljust if l else str.rjust for l in left]
-        return "\n".join(
-            "  ".join(p(text, w) for p, text, w in zip(pad, line, widths, strict=True)).rstrip() for line in lines
-        )
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        pads = [str.ljust if kind == "text" else str.rjust for kind in self.kinds]
+        padded = ([pad(*cell) for pad, *cell in zip(pads, line, widths, strict=True)] for line in lines)
+        return "\n".join("  ".join(line).rstrip() for line in padded)
 
     def _repr_html_(self) -> str:
         """A table; folded where it has more than :data:`FOLDED` rows, so that a notebook stays short."""
 
         def row(tag: str, texts: list[str]) -> str:
             sides = ["left" if kind == "text" else "right" for kind in self.kinds]
-            cells = (
-                f'<{tag} style="text-align:{s}">{html.escape(t)}</{tag}>' for s, t in zip(sides, texts, strict=True)
-            )
+            styled = zip(sides, map(html.escape, texts), strict=True)
+            cells = (f'<{tag} style="text-align:{side}">{text}</{tag}>' for side, text in styled)
             return f"<tr>{''.join(cells)}</tr>"
 
         body = "\n".join(row("td", texts) for texts in self.rows)
@@ -179,11 +174,9 @@ def join_intervals(table: pd.DataFrame, decimals: int = 2) -> pd.DataFrame:
     table = table.copy()
     for name in [name for name in table if {f"{name} low", f"{name} high"} <= set(table)]:
         ends = table.pop(f"{name} low"), table.pop(f"{name} high")
+        shown = "{:.{n}f} ({:.{n}f} to {:.{n}f})"
         rows = zip(table[name], *ends, strict=True)
-        table[name] = [
-            "-" if value != value else f"{value:.{decimals}f} ({low:.{decimals}f} to {high:.{decimals}f})"
-            for value, low, high in rows
-        ]
+        table[name] = [shown.format(*row, n=decimals) if row[0] == row[0] else "-" for row in rows]
     return table
 
 
@@ -211,27 +204,21 @@ def latex(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> str:
     return _latex.tabular(shape, names, cells, [f"Data: {origin}."] if origin else [])
 
 
-_WRITERS: dict[str, Callable[[pd.DataFrame, Decimals, str], str]] = {
-    ".csv": lambda table, _, origin: csv_text(with_origin(table, origin), committed=True),
-    ".md": markdown,
-}
-
-
 def with_origin(table: pd.DataFrame, origin: str) -> pd.DataFrame:
     """The table with a last column :data:`ORIGIN` that says in each row what it was made from, so that rows stay tidy data."""
     table = flat(table)
     if not origin:
         return table
     if ORIGIN in table:
-        raise ArgumentError(
-            "table", f"must have no column {ORIGIN!r}, which says where it is from", list(table.columns)
-        )
+        rule = f"must have no column {ORIGIN!r}, which says where it is from"
+        raise ArgumentError("table", rule, list(table.columns))
     return table.assign(**{ORIGIN: origin})
 
 
 def render(table: pd.DataFrame, decimals: Decimals = 3, origin: str = "") -> dict[str, bytes]:
     """Suffix -> content of the table's files: ``.csv`` (six digits) and ``.md`` (rounded)."""
-    return {suffix: writer(table, decimals, origin).encode() for suffix, writer in _WRITERS.items()}
+    text = csv_text(with_origin(table, origin), committed=True)
+    return {".csv": text.encode(), ".md": markdown(table, decimals, origin).encode()}
 
 
 def from_csv(text: str) -> tuple[pd.DataFrame, str]:

@@ -109,10 +109,8 @@ def remove(entry: Entry) -> None:
     FileLock, Timeout = (getattr(extras.library("filelock"), name) for name in ("FileLock", "Timeout"))
     folder = paths.cache_dir() / entry.name
     # The locks of those who write there: a training's and a run's; a dataset is moved there whole.
-    at = {
-        "trained model": folder.with_name(f"{folder.name}.lock"),
-        "runs": folder / "build" / "run.lock",
-    }.get(entry.kind)
+    locks = {"trained model": folder.with_name(f"{folder.name}.lock"), "runs": folder / "build" / "run.lock"}
+    at = locks.get(entry.kind)
     lock = FileLock(at) if at and at.parent.is_dir() else None
     try:
         if lock:

@@ -23,9 +23,8 @@ def digests(modules: Iterable[Path]) -> dict[Path, str]:
     waiting = [*modules]
     while waiting:
         path = waiting.pop()
-        folder = (
-            path.parent.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else ""
-        )  # a reader's own model
+        own = not path.is_relative_to(PACKAGE)  # a reader's own model
+        folder = "" if own else path.parent.relative_to(PACKAGE).as_posix()
         if path in found or folder in ("repro", "repro/engine", "repro/drawing"):
             continue
         named, found[path] = _code(path, path.stat().st_mtime_ns)

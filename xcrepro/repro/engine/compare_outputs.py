@@ -59,11 +59,8 @@ class Difference:
         """With, where this environment promises nothing, its size and the versions."""
         if not elsewhere():
             return self.text
-        size = (
-            f"numbers differ by {self.relative:.1g} of themselves at most"
-            if self.relative < math.inf
-            else "words differ"
-        )
+        size = f"numbers differ by {self.relative:.1g} of themselves at most"
+        size = size if self.relative < math.inf else "words differ"
         return f"{self.text}; {size} ({'; '.join(elsewhere())})"
 
 

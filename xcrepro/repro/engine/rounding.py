@@ -40,9 +40,8 @@ def equal(what: str, /, *, rtol: float = 1e-6, **ways: float) -> str:
     names = [name.replace("_", " ") for name in ways]
     found = [np.atleast_1d(np.asarray(value, np.float64)) for value in ways.values()]
     for name, value in zip(names[1:], found[1:], strict=True):
-        if value.shape != found[0].shape or not np.allclose(
-            value, found[0], rtol=rtol, atol=rtol * 1e-3, equal_nan=True
-        ):
+        near = {"rtol": rtol, "atol": rtol * 1e-3, "equal_nan": True}
+        if value.shape != found[0].shape or not np.allclose(value, found[0], **near):
             raise Disagreement(f"{what}: {names[0]} {_written(found[0], 9)}, {name} {_written(value, 9)}")
     sentence = f"{what}: {' = '.join(names)} = {_written(found[0], 4)}"
     print(sentence)

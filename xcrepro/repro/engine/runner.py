@@ -18,16 +18,7 @@ from xcrepro.core.arguments import whole_number
 from xcrepro.core.errors import ArgumentError, XCError, system_fault
 from xcrepro.repro.engine import compare_outputs, manifest, notebooks, prose_numbers, stamps, tidy
 from xcrepro.repro.engine import items as items_
-from xcrepro.repro.engine.processes import (
-    Child,
-    Job,
-    environment_of,
-    finished,
-    let_go,
-    papermill,
-    places,
-    room,
-)
+from xcrepro.repro.engine.processes import Child, Job, environment_of, finished, let_go, papermill, places, room
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,20 +23,15 @@ def new(id: str, title: str = "") -> list[Path]:
     if not (root / "xcrepro" / "repro" / "papers").is_dir():
         raise ArgumentError("project", "must hold the package's sources, as a clone does", root, "run it there")
     title = title.strip() or name.replace("_", " ")
-    filled = {
-        kind: (_TEMPLATES / f"{kind}.py.txt")
-        .read_text(encoding="utf-8")
-        .format(id=id, paper=paper, name=name, title=title)
-        for kind in ("notebook", "test")
-    }
+    texts = {kind: (_TEMPLATES / f"{kind}.py.txt").read_text(encoding="utf-8") for kind in ("notebook", "test")}
+    filled = {kind: text.format(id=id, paper=paper, name=name, title=title) for kind, text in texts.items()}
     files = {
         root / "notebooks" / f"{id}.ipynb": tidy.tidied(_notebook(filled["notebook"])),
         root / "tests" / "repro" / "papers" / paper / f"test_{name}.py": filled["test"],
     }
     if there := [path for path in files if path.exists()]:
-        raise ArgumentError(
-            "item", "must be new", there[0], "it is there already: move or remove it, or take another name"
-        )
+        do = "it is there already: move or remove it, or take another name"
+        raise ArgumentError("item", "must be new", there[0], do)
     listing = root / "notebooks" / "manifest.toml"
     escaped = title.replace("\\", "\\\\").replace('"', '\\"')
     files[listing] = f'{listing.read_text(encoding="utf-8").rstrip()}\n\n["{id}"]\ntitle = "{escaped}"\n'.lstrip()

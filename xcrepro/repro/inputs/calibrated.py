@@ -63,12 +63,9 @@ def keep_labels(ds: Dataset, labels: np.ndarray) -> Dataset:
     ds = dataclasses.replace(ds, train=split(ds.train), test=split(ds.test), validation=validation, **named)
     if not isinstance(ds, Twin):
         return ds
-    train = ds.train
-    return dataclasses.replace(
-        ds,
-        propensities=ds.propensities[labels],
-        expected_counts=np.bincount(train.marginals.indices, train.marginals.data.astype(np.float64), len(labels)),
-    )
+    chance = ds.train.marginals
+    counts = np.bincount(chance.indices, chance.data.astype(np.float64), len(labels))
+    return dataclasses.replace(ds, propensities=ds.propensities[labels], expected_counts=counts)
 
 
 def linked(top: TopK, k: int, name: str = "") -> TopK:

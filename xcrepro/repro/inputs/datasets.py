@@ -46,12 +46,8 @@ def pick(
     the size, where documents have several versions under one name.
     """
     if split == "mean":
-        raise ArgumentError(
-            "split",
-            "must be one split's number here",
-            repr(split),
-            "xcrepro run ITEM -p split mean -p folder DIR runs each",
-        )
+        do = "xcrepro run ITEM -p split mean -p folder DIR runs each"
+        raise ArgumentError("split", "must be one split's number here", repr(split), do)
     if (original := registry.synthetic(dataset)) is None:
         if not folder:
             require(dataset)
@@ -90,10 +86,8 @@ def subfolder(folder: str | os.PathLike, dataset: str) -> str:
     entry, parent = registry.find(dataset), Path(folder).expanduser()
     home = parent / (entry.name if entry else dataset)
     if not home.is_dir():
-        raise DataMissing(
-            f"{home}: no such folder; this item takes several datasets, and folder= holds a subfolder for each, named by its "
-            f"key: {home.name}"
-        )
+        form = "this item takes several datasets, and folder= holds a subfolder for each, named by its key"
+        raise DataMissing(f"{home}: no such folder; {form}: {home.name}")
     return str(home)
 
 
@@ -131,10 +125,9 @@ def printed_rows(ds: Dataset) -> pd.DataFrame:
     file = entry.folder / "printed.csv" if name and entry.folder else None
     if file and file.is_file():
         rows = printed_tables.read_printed(file)
-        other = [i for i, text in enumerate(rows["dataset"]) if not entry.is_called(text)]
-        if other:
-            found = repr(rows["dataset"][other[0]])
-            raise DataError(file, f"dataset {found}", f"{entry.name!r}, whose folder this is", line=other[0] + 2)
+        for line, text in enumerate(rows["dataset"], 2):
+            if not entry.is_called(text):
+                raise DataError(file, f"dataset {text!r}", f"{entry.name!r}, whose folder this is", line=line)
         return rows
     source = f"xcrepo:{name}"
     if source in printed_tables.sources():

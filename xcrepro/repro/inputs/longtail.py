@@ -77,10 +77,8 @@ def power_law(counts, n_points: int, draws: int = 200, seed: int = 0) -> PowerLa
         return np.bincount(np.minimum(labels, sizes.size - 1), minlength=sizes.size)
 
     exponent, distance, below = fitted(tallied(counts - counts.min()))
-    far = sum(
-        fitted(tallied(np.searchsorted(below, rng.random(counts.size), side="right")))[1] >= distance
-        for _ in range(draws)
-    )
+    drawn = (tallied(np.searchsorted(below, rng.random(counts.size), side="right")) for _ in range(draws))
+    far = sum(fitted(times)[1] >= distance for times in drawn)
     return PowerLaw(exponent, distance, (1 + far) / (1 + draws))
 
 

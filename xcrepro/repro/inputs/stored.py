@@ -7,6 +7,7 @@ compares.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import hashlib
@@ -195,8 +196,8 @@ def drawn(entries: Iterable[Entry], by: str, share: float = SHARE) -> list[str]:
     lots = {entry.file: hashlib.sha256(f"{by}{entry.file}".encode()).hexdigest() for entry in entries}
     rest = sorted(entries, key=lambda entry: (entry.confirmed == entry.code, lots[entry.file]))
     left, chosen = share * sum(entry.seconds for entry in entries), [entry.file for entry in quickest]
-    for entry in rest:
-        if entry.file not in chosen and (entry.seconds <= left or len(chosen) == len(quickest)):
+    for entry in (entry for entry in rest if entry not in quickest):
+        if entry.seconds <= left or len(chosen) == len(quickest):
             left -= entry.seconds
             chosen.append(entry.file)
     return chosen
@@ -205,11 +206,9 @@ def drawn(entries: Iterable[Entry], by: str, share: float = SHARE) -> list[str]:
 @cache
 def commit(root: Path) -> str:
     """The commit that is checked out; empty where git does not say."""
-    try:
-        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    return done.stdout.strip()
+    with contextlib.suppress(OSError):
+        return subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True).stdout.strip()
+    return ""
 
 
 def confirm(entry: Entry, top: TopK, libraries: str) -> None:
@@ -272,10 +271,9 @@ def gather(notes: Path, target: Path, *, whole: bool) -> list[str]:
         said += changed
         kept[key] = entry
     names = {entry.file for entry in kept.values()}
-    for path in sorted(target.glob("*.npz")):
-        if path.name not in names:
-            path.unlink()
-            said.append(f"removed, because nothing reads it: {path.name}")
+    for path in (path for path in sorted(target.glob("*.npz")) if path.name not in names):
+        path.unlink()
+        said.append(f"removed, because nothing reads it: {path.name}")
     write_index(target / INDEX, kept.values())
     return said
 

@@ -78,13 +78,9 @@ class Training:
     def _predictions(self, features, rows: str, k: int) -> TopK:
         path = self.folder / f"top{k}-{rows}.npz"
         with _locked(self.folder) as writable:
-            if path.is_file():
-                try:
-                    top = TopK.load(path)
-                    self._used(False)
-                    return top
-                except (OSError, DataError) as error:
-                    _set_aside(path, error, "predicted", writable)
+            if top := _loaded(path, writable):
+                self._used(False)
+                return top
             model = self._model(writable)
             start = time.perf_counter()
             top = self._predicted(model, features, path, k) if writable else model.predict(features, k)
@@ -105,10 +101,7 @@ class Training:
         progress = Progress(n, f"{type(model).__name__}, predicting {n:,} points")
         for first in range(0, n, size):
             part = _parts(path) / f"{first}-{size}.npz"
-            try:
-                top = TopK.load(part) if part.is_file() else None
-            except (OSError, DataError) as error:
-                top = _set_aside(part, error, "predicted", True)
+            top = _loaded(part, True)
             if top is None:
                 top = model.predict(features[first : first + size], k)
                 with _kept_if_possible():
@@ -116,9 +109,8 @@ class Training:
                     top.save(part)
             found.append(top)
             progress.add(len(top))
-        return TopK(
-            *(np.concatenate([getattr(one, name) for one in found]) for name in ("ids", "scores")), top.n_labels
-        )
+        ids, scores = (np.concatenate([getattr(one, name) for one in found]) for name in ("ids", "scores"))
+        return TopK(ids, scores, top.n_labels)
 
     def about(self) -> dict:
         """What was trained, on what, and in how many seconds, as it was noted then.
@@ -182,10 +174,8 @@ class Training:
         seconds = time.perf_counter() - start
         print(f"trained in {seconds:.1f} s", file=sys.stderr, flush=True)
         if not writable:
-            print(
-                f"it is not kept: {self.folder.parent} cannot be written; set XCREPRO_DATA to a folder that can be",
-                file=sys.stderr,
-            )
+            do = "set XCREPRO_DATA to a folder that can be"
+            print(f"it is not kept: {self.folder.parent} cannot be written; {do}", file=sys.stderr)
             return model
         about = {"model": repr(self.prototype), "points": self.truth.n_rows, "labels": self.truth.n_labels}
         with _kept_if_possible():
@@ -223,11 +213,9 @@ def training(prototype: Model, X, Y, *, of: str = "", **further) -> Training:
     shapes = np.array([*features.shape, relevant.n_rows, relevant.n_labels])
     points = features.indptr, features.indices, features.data
     checked = {one: base.check_features(matrix) for one, matrix in sorted(further.items())}
-    besides = [
-        part
-        for one, matrix in checked.items()
-        for part in (_bytes(one), np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data)
-    ]
+    besides = []
+    for one, matrix in checked.items():
+        besides += [_bytes(one), np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data]
     key = _content(_bytes(text), shapes, *points, relevant.indptr, relevant.indices, *besides)[:20]
     code = code_of(type(prototype))
     whole = hashlib.sha256(f"{key} {code} {_libraries()}".encode()).hexdigest()[:20]
@@ -254,6 +242,14 @@ def _locked(folder: Path) -> Iterator[bool]:
         yield True
     finally:
         lock.release()
+
+
+def _loaded(path: Path, writable: bool) -> TopK | None:
+    """The predictions in a file of the cache, if it is there; a damaged one is set aside."""
+    try:
+        return TopK.load(path) if path.is_file() else None
+    except (OSError, DataError) as error:
+        return _set_aside(path, error, "predicted", writable)
 
 
 def _parts(path: Path) -> Path:

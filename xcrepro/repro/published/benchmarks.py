@@ -76,15 +76,11 @@ def leaders(metric: str = "P@1") -> pd.DataFrame:
     :mod:`xcrepro.repro.published.significance_from_print`).
     """
     name, _, k = metric.partition("@")
-    verdicts = {
-        (one.dataset, one.method, one.next): one.verdict
-        for one in significance_from_print.leads(name, int(k)).itertuples()
-    }
-    rows = []
+    found = significance_from_print.leads(name, int(k)).itertuples()
+    verdicts, rows = {(one.dataset, one.method, one.next): one.verdict for one in found}, []
     for dataset, part in sure(metric).groupby("dataset", sort=False):
-        best, other = part.sort_values(metric, ascending=False, kind="stable")[["method", "mark", metric]].to_numpy()[
-            :2
-        ]
+        first = part.sort_values(metric, ascending=False, kind="stable")[:2]
+        best, other = first[["method", "mark", metric]].to_numpy()
         verdict = verdicts.get((dataset, best[0], other[0]), "")
         rows.append((dataset, len(part), *best, other[0], best[2] - other[2], verdict))
     return pd.DataFrame(rows, columns=["dataset", "methods", "best", "mark", metric, "next", "ahead", "lead"])
