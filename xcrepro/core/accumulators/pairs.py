@@ -79,16 +79,8 @@ class PairSums:
         scores, ids, hits = read_only(scores), read_only(ids), read_only(hits)
         n, k = scores.shape
         times = np.zeros(0, np.int64) if weights is None else np.ascontiguousarray(weights, np.int64)
-        given = (
-            scores,
-            ids,
-            hits,
-            times,
-            bucket,
-            bin_edges(self.bins, self.closed, scores.dtype),
-            self.loss,
-            arithmetic.exp(-self.cap),
-        )
+        how = bin_edges(self.bins, self.closed, scores.dtype), self.loss, arithmetic.exp(-self.cap)
+        given = scores, ids, hits, times, bucket, *how
         most = kernel.MOST // k // max(int(times.max(initial=1)), 1)
         for first in range(0, n, max(most, 1)):
             last = min(first + most, n)
