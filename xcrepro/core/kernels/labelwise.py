@@ -279,14 +279,6 @@ def binned_f1(tp, predicted, true, labels, label_counts, starts, out):
 
 
 @kernel
-def hit_histograms(tp, out):
-    """``out[i, hits]``: labels with that many hits at the i-th k."""
-    for s in range(tp.shape[0]):
-        for i in range(tp.shape[1]):
-            out[i, tp[s, i]] += 1
-
-
-@kernel
 def frequency_bins(counts, starts, bins, sizes):
     """``bins[label]``: how many of the rising ``starts`` its count reaches; ``sizes[bin]``: labels there.
 
