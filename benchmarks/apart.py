@@ -8,9 +8,11 @@ a few seconds is run three times, of which the shortest counts.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -18,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, save_npz
 
 import xcrepro as xc
-from benchmarks.metrics import KS, SLOW, installed, new_process
+from benchmarks.metrics import KS, ROOT, SLOW, installed
 
 MODULES = {"omikuji": "omikuji", "napkinXC": "napkinxc"}
 """A program that is not ours -> the module it is imported by."""
@@ -108,11 +110,10 @@ def measured(job: str, train, test, runs: dict[str, tuple[str, str]], threads: i
             if program in MODULES and not installed(MODULES[program]):
                 rows.append({"job": job, "who": f"{who}: not installed"})
                 continue
-            program_code, path = _BEGIN + _PROGRAMS[program] + _END, os.pathsep.join(sys.path)
-            found = new_process(
-                program_code, folder, threads, call, SLOW, XCREPRO_THREADS=str(threads), PYTHONPATH=path
-            )
-            wall, cpu, trained, before, each, each_cpu, whole, ids = found
+            command = [sys.executable, "-c", _BEGIN + _PROGRAMS[program] + _END, folder, str(threads), call, str(SLOW)]
+            environment = {**os.environ, "XCREPRO_THREADS": str(threads), "PYTHONPATH": os.pathsep.join(sys.path)}
+            done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
+            wall, cpu, trained, before, each, each_cpu, whole, ids = json.loads(done.stdout.splitlines()[-1])
             trees = re.search(r"(?:trees|ensemble)=(\d+)", call)
             entry = {"job": job, "who": who, "trees": str(max(1, int(trees[1]))) if trees else ""}
             entry |= {"beam": call.partition(" -> ")[2] if program == "omikuji" and "->" in call else BEAM[program]}

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 import xcrepro as xc
-from benchmarks.metrics import measure, thread_count
+from benchmarks.metrics import thread_count
+from benchmarks.trees import measure
 
 WHAT = ("macro", "micro")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
-import math
 import os
 import subprocess
 import sys
@@ -18,8 +17,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -113,31 +110,17 @@ def installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def clock(call: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Seconds, processor time of all threads, and what came of it."""
-    start, cpu = time.perf_counter(), time.process_time()
+def clock(call: Callable[[], object]) -> tuple[float, object]:
+    start = time.perf_counter()
     result = call()
-    return time.perf_counter() - start, time.process_time() - cpu, result
+    return time.perf_counter() - start, result
 
 
-def measure(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, tuple[float, float, Any]]:
-    """Each call's shortest time, least processor time, and last result; in turns, so that a busy moment meets them all.
-
-    What takes long is run once.
-    """
-    found: dict[str, tuple[float, float, Any]] = {}
-    for _ in range(repeats):
-        for who, call in calls.items():
-            before = found.get(who, (0.0, math.inf, None))
-            if before[0] <= SLOW:
-                seconds, cpu, result = clock(call)
-                found[who] = min(seconds, before[0] or math.inf), min(cpu, before[1]), result
-    return found
-
-
-def best(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """The shortest of ``repeats`` runs, one alone where that is slow; and what came of it."""
-    seconds, _, result = measure({"": call}, repeats)[""]
+def best(call: Callable[[], object], repeats: int) -> tuple[float, object]:
+    """The shortest of ``repeats`` runs, one alone where that is slow; and what the first returned."""
+    seconds, result = clock(call)
+    for _ in range(repeats - 1 if seconds <= SLOW else 0):
+        seconds = min(seconds, clock(call)[0])
     return seconds, result
 
 
@@ -160,17 +143,30 @@ def race(calls: dict[str, Callable[[], object]], rounds: int, at_least: float) -
 @contextlib.contextmanager
 def thread_count(n: int) -> Iterator[None]:
     """xcrepro on ``n`` threads."""
-    with mock.patch.dict(os.environ, XCREPRO_THREADS=str(n)):
+    before = os.environ.get("XCREPRO_THREADS")
+    os.environ["XCREPRO_THREADS"] = str(n)
+    try:
         yield
+    finally:
+        if before is None:
+            del os.environ["XCREPRO_THREADS"]
+        else:
+            os.environ["XCREPRO_THREADS"] = before
 
 
-def new_process(code: str, *arguments: object, **environment: str) -> Any:
-    """Run Python code in a process of its own, in the project's folder; what it printed last, which is JSON."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False)
+def new_process(code: str, *arguments: str, **environment: str) -> str:
+    """Run Python code in a process of its own, in the project's folder; return what it printed last."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise RuntimeError(f"a benchmark's process failed with status {done.returncode}:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout.strip().rpartition("\n")[2]
 
 
 # ---------------------------------------------------------------------------------------------- what is compared
@@ -245,7 +241,7 @@ def first_call(case: Case, expected: dict[str, np.ndarray], repeats: int) -> tup
                 np.save(f"{folder}/{name}_{part}.npy", getattr(matrix, part))
         np.save(f"{folder}/weights.npy", case.weights)
         shape = json.dumps([*case.scores.shape, METRICS, KS])
-        runs = [new_process(_FIRST_CALL, folder, shape, XCREPRO_THREADS="2") for _ in range(repeats)]
+        runs = [json.loads(new_process(_FIRST_CALL, folder, shape, XCREPRO_THREADS="2")) for _ in range(repeats)]
     for one in runs:
         check("xcrepro in a new process", one["found"], expected)
     quickest = min(runs, key=lambda one: one["imports"] + one["call"])
@@ -260,6 +256,8 @@ def first_call(case: Case, expected: dict[str, np.ndarray], repeats: int) -> tup
 
 
 def napkinxc(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
+    if not installed("napkinxc"):
+        return [without_number(case.job, "napkinXC", "not installed")]
     from napkinxc import metrics as peer
 
     places = np.array(KS) - 1
@@ -298,6 +296,8 @@ def napkinxc(case: Case, expected: dict, reference: float, repeats: int) -> list
 
 
 def xcolumns(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
+    if not installed("xcolumns"):
+        return [without_number(case.job, "xCOLUMNs", "not installed (pip install -e '.[bench]')")]
     from xcolumns.metrics import precision_at_k
     from xcolumns.weighted_prediction import predict_top_k
 
@@ -317,6 +317,8 @@ def xcolumns(case: Case, expected: dict, reference: float, repeats: int) -> list
 
 def scikit_learn(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
     who = "scikit-learn, nDCG alone"
+    if not installed("sklearn"):
+        return [without_number(case.job, who, "not installed")]
     if not case.dense:
         size = np.prod(case.scores.shape, dtype=np.int64) * 4 / 1e9
         return [
@@ -339,6 +341,8 @@ def scikit_learn(case: Case, expected: dict, reference: float, repeats: int) -> 
 
 def ranx(case: Case, expected: dict, reference: float, repeats: int) -> list[dict]:
     who = "ranx, P and nDCG alone"
+    if not installed("ranx"):
+        return [without_number(case.job, who, "not installed (pip install -e '.[bench]')")]
     if not case.dense:
         return [without_number(case.job, who, "takes dictionaries of strings: small size only")]
     from ranx import Qrels, Run, evaluate
@@ -355,9 +359,9 @@ def ranx(case: Case, expected: dict, reference: float, repeats: int) -> list[dic
         return Qrels(dictionaries(case.truth, int)), Run(dictionaries(case.scores, float))
 
     names = [f"{name}@{k}" for name in ("precision", "ndcg") for k in KS]
-    first_conversion, _, (qrels, run) = clock(convert)
+    first_conversion, (qrels, run) = clock(convert)
     with warnings.catch_warnings(action="ignore"):  # numba's, about a cast in ranx
-        first, _, found = clock(lambda: evaluate(qrels, run, names))
+        first, found = clock(lambda: evaluate(qrels, run, names))
     values = np.array([found[name] for name in names]).reshape(2, -1)
     check(who, {"P": values[0], "nDCG": values[1]}, expected)
     seconds, _ = best(lambda: evaluate(qrels, run, names), repeats)
@@ -371,8 +375,7 @@ def ranx(case: Case, expected: dict, reference: float, repeats: int) -> list[dic
     ]
 
 
-PEERS = {"napkinxc": napkinxc, "xcolumns": xcolumns, "sklearn": scikit_learn, "ranx": ranx}
-"""Module that has to be installed -> the rows of its program."""
+PEERS = (napkinxc, xcolumns, scikit_learn, ranx)
 
 
 # ---------------------------------------------------------------------------------------------- the jobs
@@ -395,11 +398,8 @@ def compare(case: Case, repeats: int = 3) -> list[dict]:
     rows = [row(case.job, who, seconds[who], reference, same) for who in calls]
     first, note = first_call(case, expected, repeats)
     rows.append(row(case.job, "xcrepro, imports and first call of a new process", first, reference, note))
-    for module, peer in PEERS.items():
-        if installed(module):
-            rows += peer(case, expected, reference, repeats)
-        else:
-            rows.append(without_number(case.job, module, "not installed (pip install -e '.[bench]')"))
+    for peer in PEERS:
+        rows += peer(case, expected, reference, repeats)
     return rows
 
 

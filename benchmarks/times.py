@@ -13,7 +13,8 @@ from scipy.sparse import csr_matrix
 
 import xcrepro as xc
 from benchmarks import metrics
-from benchmarks.metrics import measure, race, row, thread_count
+from benchmarks.metrics import race, row, thread_count
+from benchmarks.trees import measure
 from xcrepro.core import decide
 from xcrepro.core.data import load
 from xcrepro.repro.inputs.calibrated import keep_labels

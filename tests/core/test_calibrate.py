@@ -6,6 +6,7 @@ import copy
 import json
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -546,9 +547,6 @@ def test_links_go_before_the_calibration():
         calibrate.cross_fit_top(Y, top, link=lambda s: s[:, :1])
 
 
-# ---------------------------------------------------------------------------------------------- how good
-
-
 # ---------------------------------------------------------------------------------------------- files
 
 
@@ -645,41 +643,6 @@ def test_the_callers_arrays_are_untouched():
     np.testing.assert_array_equal(hits, copies[1])
 
 
-@pytest.mark.parametrize(
-    ("scores", "hits", "message"),
-    [
-        ([0.1, np.nan], [0, 1], r"scores must be finite.*nan at \(1,\)"),
-        ([1e308, 0.0], [0, 1], "scores must be finite"),
-        ([0.1, 0.2], [0, 2], "hits must be bool, or 0 and 1"),
-        ([0.1, 0.2], [0.5, 1], "0 and 1"),
-        ([0.1, 0.2], [[0, 1]], "hits must have the shape"),
-        ([0.1, ABSENT], [0, 1], r"a hit at \(1,\)"),
-    ],
-)
-def test_bad_input_is_refused(scores, hits, message):
-    for call in (Isotonic().fit, lambda s, h: calibrate.cross_fit(s, h, folds=2)):
-        with pytest.raises(ArgumentError, match=message):
-            call(scores, hits)
-
-
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        (([], [], []), "rise strictly, one or more"),
-        (([0.1, 0.1], [1, 1], [0, 0]), "rise strictly"),
-        (([ABSENT, 0.1], [1, 1], [0, 0]), "rise strictly"),
-        (([0.1, np.nan], [1, 1], [0, 0]), "must be finite"),
-        (([0.1, 0.2], [1], [0, 0]), "n must be whole numbers in the shape"),
-        (([0.1, 0.2], [1, 0], [0, 0]), r"n must be 1 or more; got 0 at \(1,\)"),
-        (([0.1, 0.2], [1, 1], [0.5, 0]), "hits must be whole"),
-        (([0.1, 0.2], [1, 1], [0, 2]), r"hits must lie in \[0, n\]; got 2 at \(1,\)"),
-    ],
-)
-def test_bad_counts_are_refused(counts, message):
-    with pytest.raises(ArgumentError, match=message):
-        Isotonic().fit_counts(*counts)
-
-
 def test_contiguous_folds_are_those_of_array_split():
     for n in range(2, 30):
         for folds in range(2, n + 1):
@@ -694,25 +657,46 @@ def test_hits_may_be_0_and_1_of_any_kind():
         np.testing.assert_array_equal(calibrate.cross_fit(scores, hits.astype(dtype)), want)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda s, h: calibrate.cross_fit(s, h, folds=11), "folds must not exceed the 10 rows"),
-        (lambda s, h: calibrate.cross_fit(s[:, :, None], h[:, :, None]), "1-D or 2-D"),
-        (lambda s, h: calibrate.cross_fit(s, h, "sigmoid"), "'isotonic', 'platt', 'beta', 'temperature', 'histogram'"),
-        (lambda s, h: calibrate.cross_fit(s, h, Isotonic), "object with fit and predict"),
-        (lambda s, h: calibrate.cross_fit(s - 1, h, "beta"), r"in \[0, 1\] for Beta"),
-        (lambda s, h: HistogramBinning().fit(s, h).predict(s * 2), r"in \[0, 1\] for HistogramBinning"),
-        (lambda s, h: Isotonic().fit([], []), "at least one score"),
-        (lambda s, h: calibrate.min_max(s, 2, 1), "low must be"),
-        (lambda s, h: calibrate.margin(s, "hinge"), "loss must be one of"),
-    ],
-)
-def test_bad_parameters_are_refused(call, message):
-    scores, hits = sample(10, 3, seed=42)
-    scores[0, 0] = 1.0
+PAIRS = [
+    ([0.1, np.nan], [0, 1], r"scores must be finite.*nan at \(1,\)"),
+    ([1e308, 0.0], [0, 1], "scores must be finite"),
+    ([0.1, 0.2], [0, 2], "hits must be bool, or 0 and 1"),
+    ([0.1, 0.2], [0.5, 1], "0 and 1"),
+    ([0.1, 0.2], [[0, 1]], "hits must have the shape"),
+    ([0.1, ABSENT], [0, 1], r"a hit at \(1,\)"),
+]
+COUNTS = [
+    ([], [], [], "rise strictly, one or more"),
+    ([0.1, 0.1], [1, 1], [0, 0], "rise strictly"),
+    ([ABSENT, 0.1], [1, 1], [0, 0], "rise strictly"),
+    ([0.1, np.nan], [1, 1], [0, 0], "must be finite"),
+    ([0.1, 0.2], [1], [0, 0], "n must be whole numbers in the shape"),
+    ([0.1, 0.2], [1, 0], [0, 0], r"n must be 1 or more; got 0 at \(1,\)"),
+    ([0.1, 0.2], [1, 1], [0.5, 0], "hits must be whole"),
+    ([0.1, 0.2], [1, 1], [0, 2], r"hits must lie in \[0, n\]; got 2 at \(1,\)"),
+]
+S, H = sample(10, 3, seed=42)
+S[0, 0] = 1.0
+CALLS = [
+    (lambda: calibrate.cross_fit(S, H, folds=11), "folds must not exceed the 10 rows"),
+    (lambda: calibrate.cross_fit(S[:, :, None], H[:, :, None]), "1-D or 2-D"),
+    (lambda: calibrate.cross_fit(S, H, "sigmoid"), "'isotonic', 'platt', 'beta', 'temperature', 'histogram'"),
+    (lambda: calibrate.cross_fit(S, H, Isotonic), "object with fit and predict"),
+    (lambda: calibrate.cross_fit(S - 1, H, "beta"), r"in \[0, 1\] for Beta"),
+    (lambda: HistogramBinning().fit(S, H).predict(S * 2), r"in \[0, 1\] for HistogramBinning"),
+    (lambda: Isotonic().fit([], []), "at least one score"),
+    (lambda: calibrate.min_max(S, 2, 1), "low must be"),
+    (lambda: calibrate.margin(S, "hinge"), "loss must be one of"),
+    *((partial(Isotonic().fit, *pair), message) for *pair, message in PAIRS),
+    *((partial(calibrate.cross_fit, *pair, folds=2), message) for *pair, message in PAIRS),
+    *((partial(Isotonic().fit_counts, *counts), message) for *counts, message in COUNTS),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), CALLS)
+def test_what_cannot_be_calibrated_is_refused(call, message):
     with pytest.raises(ArgumentError, match=message):
-        call(scores, hits)
+        call()
 
 
 @EACH

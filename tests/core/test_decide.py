@@ -150,16 +150,6 @@ def test_top_k_and_weighted_equal_their_oracles(case, random):
         assert scores[: len(labels)] == [float(weights[label] * row[label]) for label in labels]
 
 
-@pytest.fixture(scope="module")
-def crowd():
-    """500 rows of 30 random candidates among 300 labels, random probabilities without ties, unsorted."""
-    rng = np.random.default_rng(5)
-    labels = np.argsort(rng.random((500, 300)), axis=1)[:, :30]
-    values = rng.random((500, 30)) ** 4
-    indptr = np.arange(0, 15_001, 30)
-    return sp.csr_matrix((values.ravel().astype(np.float32), labels.ravel().astype(np.int32), indptr), (500, 300))
-
-
 def as_rows(eta):
     return [
         dict(zip(eta.indices[a:b].tolist(), eta.data[a:b].astype(float).tolist(), strict=True))

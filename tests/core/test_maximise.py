@@ -140,15 +140,6 @@ def test_no_row_can_do_better_alone_and_the_top_k_is_never_better(case, mix, see
     assert reached >= decide.expected_utility(eta, decide.top_k(eta, k), mix)[0] - 1e-12
 
 
-@pytest.fixture(scope="module")
-def crowd():
-    """500 rows of 30 random candidates among 300 labels, random probabilities without ties, unsorted."""
-    rng = np.random.default_rng(5)
-    labels = np.argsort(rng.random((500, 300)), axis=1)[:, :30]
-    values = (rng.random((500, 30)) ** 4).astype(np.float32)
-    return sp.csr_matrix((values.ravel(), labels.ravel().astype(np.int32), np.arange(0, 15_001, 30)), (500, 300))
-
-
 @pytest.mark.parametrize("mix", MIXES)
 def test_more_passes_never_lower_the_utility(crowd, mix):
     tops = {passes: decide.maximise(crowd, 3, mix, passes=passes, tolerance=0) for passes in (1, 2, 5, 99, 100)}

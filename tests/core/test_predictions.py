@@ -279,18 +279,12 @@ def test_a_small_file_is_smaller_and_held_to_its_form(tmp_path):
     top.save(tmp_path / "small.npz", small=True)
     assert (tmp_path / "small.npz").stat().st_size < 0.8 * (tmp_path / "p.npz").stat().st_size
     stored = dict(np.load(tmp_path / "small.npz"))
-    for steps in (
-        stored["steps"][:3],
-        stored["steps"][:, :, :50],
-        stored["steps"].astype(np.int16),
-        stored["steps"][0],
-    ):
-        np.savez(tmp_path / "other.npz", **stored | {"steps": steps})
+    steps = stored["steps"]
+    rising = steps ^ np.uint8(0x80)  # scores that do not fall
+    for other in (steps[:3], steps[:, :, :50], steps.astype(np.int16), steps[0], rising):
+        np.savez(tmp_path / "other.npz", **stored | {"steps": other})
         with damaged("other.npz"):
             xc.TopK.load(tmp_path / "other.npz")
-    np.savez(tmp_path / "other.npz", **stored | {"steps": stored["steps"] ^ np.uint8(0x80)})  # scores that do not fall
-    with damaged("other.npz"):
-        xc.TopK.load(tmp_path / "other.npz")
 
 
 def test_load_keeps_an_order_finer_than_float32(tmp_path):
@@ -395,14 +389,9 @@ def test_above_keeps_what_reaches_the_threshold(seed, each):
     scores = np.where(rng.random((7, 6)) < 0.8, rng.integers(0, 5, (7, 6)) / 4, -np.inf)
     top = xc.TopK.from_scores(scores, 4)
     cut = rng.integers(0, 5, 6 if each else ()) / 4
-    want = xc.TopK.from_pairs(
-        [
-            [(label, score) for label, score in row if score >= (cut[label] if each else cut)]
-            for row in naive.pairs_of(top)
-        ],
-        n_labels=6,
-        k=4,
-    )
+    cuts = np.broadcast_to(cut, 6)
+    kept = [[(label, score) for label, score in row if score >= cuts[label]] for row in naive.pairs_of(top)]
+    want = xc.TopK.from_pairs(kept, n_labels=6, k=4)
     found = top.above(cut)
     assert found.ids.tolist() == np.pad(want.ids, ((0, 0), (0, 4 - want.k)), constant_values=-1).tolist()
     assert (np.isneginf(found.scores) == (found.ids < 0)).all()

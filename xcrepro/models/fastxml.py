@@ -153,15 +153,8 @@ class FastXML(Model):
     # ------------------------------------------------------------------ files
 
     _arrays: ClassVar[tuple[str, ...]] = (
-        "roots",
-        "left",
-        "w_indptr",
-        "w_indices",
-        "w_data",
-        "p_indptr",
-        "p_indices",
-        "p_data",
-    )
+        "roots", "left", "w_indptr", "w_indices", "w_data", "p_indptr", "p_indices", "p_data"
+    )  # fmt: skip
 
     def _check_read(self) -> None:
         """Refuses trees that the walk down would leave, whoever wrote them."""

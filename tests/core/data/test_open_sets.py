@@ -258,16 +258,8 @@ def source(real_data):
         if name == "gutenberg":
             with gzip.open(folder / "records.jsonl.gz", "rt", encoding="utf-8") as file:
                 rows = [json.loads(line) for line in file]
-            found = [
-                (
-                    {*r["headings"]},
-                    r["id"],
-                    " ".join(r["title"].split()),
-                    " ".join((r["author"] or "").split()),
-                    r.get("series"),
-                )
-                for r in rows
-            ]
+            texts = ([" ".join((r[field] or "").split()) for field in ("title", "author")] for r in rows)
+            found = [({*r["headings"]}, r["id"], *own, r.get("series")) for r, own in zip(rows, texts, strict=True)]
             return [folder / "records.jsonl.gz"], found
         files = [folder / "cooking.stackexchange.txt.gz", folder / "cooking.stackexchange.id"]
         with gzip.open(files[0], "rt", encoding="utf-8") as file:

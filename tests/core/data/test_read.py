@@ -313,15 +313,8 @@ def test_widths_may_widen_a_header_but_not_narrow_it_and_arguments_are_checked(f
     assert read_labels(file("1 3\n0:1\n", "y.txt"), n_labels=5).shape == (1, 5)
     with refused("n_labels", 2):
         read_labels(file("1 3\n0:1\n", "y.txt"), n_labels=2)
-    for name, value in (
-        ("n_features", 3),
-        ("n_features", -1),
-        ("n_features", 2**31),
-        ("n_labels", 1.5),
-        ("threads", 0),
-        ("threads", "2"),
-        ("one_based", "both"),
-    ):
+    wrong = {"n_features": (3, -1, 2**31), "n_labels": (1.5,), "threads": (0, "2"), "one_based": ("both",)}
+    for name, value in ((name, value) for name, values in wrong.items() for value in values):
         with refused(name, repr(value)):
             read_xc(path, **{name: value})
 

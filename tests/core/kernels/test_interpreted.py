@@ -155,20 +155,10 @@ def test_elementary_functions(values):
             getattr(arithmetic, name)(np.array(values, np.float64))
 
 
+AT_EDGES = [*map(str, (2**63 - 1, 2**63)), "922337203685477580.7e1", "1e-45", "3.4e38", "3.5e38", "-0", "nan"]
 NUMBER = st.one_of(
     st.from_regex(r"\A[+-]?[0-9]{0,25}\.?[0-9]{0,25}(e[+-]?[0-9]{1,6})?\Z"),
-    st.sampled_from(
-        [
-            "9223372036854775807",
-            "9223372036854775808",
-            "922337203685477580.7e1",
-            "1e-45",
-            "3.4e38",
-            "3.5e38",
-            "-0",
-            "nan",
-        ]
-    ),
+    st.sampled_from(AT_EDGES),
     st.floats(width=32).map(repr),
 )
 ENTRY = st.tuples(st.one_of(st.integers(0, 30), st.integers(2**31 - 3, 2**70)), NUMBER).map(lambda e: f"{e[0]}:{e[1]}")
@@ -260,13 +250,10 @@ def test_every_kernel_has_been_compared(tmp_path):
         xc.State((1, 5), metrics=["P", "nDCG"], n_resamples=3).update(Y, top, first_row=0)
         xc.metrics.aurc(Y, top)
         xc.metrics.best_threshold(Y, top)
-        for n_labels, n in ((40, 60), (40_000, 60)):  # a table, and lists
-            few, kept = (
-                csr_matrix((Y.data, Y.indices, Y.indptr), (60, n_labels)),
-                xc.TopK(top.ids, top.scores, n_labels),
-            )
-            weights = rng.integers(0, 2**40, n)
-            counts = [LabelCounts(n_labels, (1, 3)).add(Block(few, kept, 3), weights) for _ in range(2)]
+        for n_labels in (40, 40_000):  # a table, and lists
+            few = csr_matrix((Y.data, Y.indices, Y.indptr), (60, n_labels))
+            kept = xc.TopK(top.ids, top.scores, n_labels)
+            counts = [LabelCounts(n_labels, (1, 3)).add(Block(few, kept, 3)) for _ in range(2)]
             counts[0].arrays()
             found = counts[0].merge(counts[1])
             found.hit_labels(), found.arrays(), found.tables(), found.first_ks(), found.predicted(np.arange(3))

@@ -138,22 +138,21 @@ def test_what_does_not_go_with_against_is_refused(tmp_path, more, capsys):
     assert ("2 places" if more[0] == "-k" else "--against") in said
 
 
-@pytest.mark.parametrize("form", ["lists", "trec"])
-def test_names_that_only_predictions_have(form, tmp_path, capsys):
+LISTS = [
+    '{"labels": ["cat", "dog"]}\n{"labels": ["fox"]}\n',
+    '{"labels": ["dog", "cat"]}\n{"labels": ["owl"]}\n',
+]
+RUNS = [
+    "q1 Q0 cat 1 2.0 r\nq1 Q0 dog 2 1.0 r\nq2 Q0 fox 1 1.0 r\n",
+    "q2 Q0 owl 1 1.0 r\nq1 Q0 dog 1 2.0 r\nq1 Q0 cat 2 1.0 r\n",
+]
+
+
+@pytest.mark.parametrize(("ending", "texts"), [("jsonl", LISTS), ("run", RUNS)])
+def test_names_that_only_predictions_have(ending, texts, tmp_path, capsys):
     """Without a truth the names are those of the first file, and then of the other."""
-    old, new = {
-        "lists": (
-            '{"labels": ["cat", "dog"]}\n{"labels": ["fox"]}\n',
-            '{"labels": ["dog", "cat"]}\n{"labels": ["owl"]}\n',
-        ),
-        "trec": (
-            "q1 Q0 cat 1 2.0 r\nq1 Q0 dog 2 1.0 r\nq2 Q0 fox 1 1.0 r\n",
-            "q2 Q0 owl 1 1.0 r\nq1 Q0 dog 1 2.0 r\nq1 Q0 cat 2 1.0 r\n",
-        ),
-    }[form]
-    ending = {"lists": "jsonl", "trec": "run"}[form]
     paths = [tmp_path / f"{name}.{ending}" for name in ("old", "new")]
-    for path, text in zip(paths, (old, new), strict=True):
+    for path, text in zip(paths, texts, strict=True):
         path.write_text(text)
     assert main(["evaluate", str(paths[0]), "--against", str(paths[1]), "-k", "1", "2"]) == 0
     said = capsys.readouterr().out

@@ -332,26 +332,15 @@ def test_the_table_equals_the_functions(ranked):
     for k in (1, 3, 5):
         scores, hits = cal.pairs(Y, top, k)
         parts = cal.brier_decomposition(scores, hits, bins=10)._asdict()
-        want = {
-            "ECE": cal.ece(scores, hits),
-            "ECE over": cal.ece(scores, hits, half="over"),
-            "ECE under": cal.ece(scores, hits, half="under"),
-            "ECE l2": cal.ece(scores, hits, norm="l2"),
-            "ECE l2 debiased": cal.ece(scores, hits, norm="l2", debias=True),
-            "ECE max": cal.ece(scores, hits, norm="max"),
-            "ECE floor": cal.corrected_ece(scores, hits).floor,
-            "ECE corrected": cal.corrected_ece(scores, hits).corrected,
-            "ECE corrected low": cal.corrected_ece(scores, hits).low,
-            "ECE corrected high": cal.corrected_ece(scores, hits).high,
-            "ACE": cal.ace(scores, hits),
-            "smECE": cal.smooth_ece(scores, hits),
-            "Brier": cal.brier(scores, hits),
-            **{name.replace("_", " "): value for name, value in parts.items()},
-            "NLL": cal.nll(scores, hits),
-            "confidence": scores.astype(np.float64).mean(),
-            "accuracy": hits.mean(),
-            "pairs": scores.size,
-        }
+        sure = cal.corrected_ece(scores, hits)
+        want = {"ECE": cal.ece(scores, hits), "ECE l2 debiased": cal.ece(scores, hits, norm="l2", debias=True)}
+        want |= {f"ECE {half}": cal.ece(scores, hits, half=half) for half in ("over", "under")}
+        want |= {f"ECE {norm}": cal.ece(scores, hits, norm=norm) for norm in ("l2", "max")}
+        want |= {"ECE floor": sure.floor, "ECE corrected": sure.corrected}
+        want |= {f"ECE corrected {end}": getattr(sure, end) for end in ("low", "high")}
+        want |= {"ACE": cal.ace(scores, hits), "smECE": cal.smooth_ece(scores, hits), "Brier": cal.brier(scores, hits)}
+        want |= {name.replace("_", " "): value for name, value in parts.items()} | {"NLL": cal.nll(scores, hits)}
+        want |= {"confidence": scores.astype(np.float64).mean(), "accuracy": hits.mean(), "pairs": scores.size}
         assert set(want) == set(registry.names("pairs", "scores"))
         for name, value in want.items():
             close(table[name, k], value, 1e-12 if name != "smECE" else 1e-9)

@@ -20,17 +20,8 @@ from xcrepro.core.errors import ArgumentError
 from xcrepro.core.metrics import registry, replicates
 
 m = xc.metrics
-MIXED = (
-    "P@1",
-    "PSP@5",
-    "micro-F1@5",
-    "macro-F1@5",
-    "coverage@5",
-    "coverage (test)@5",
-    "ECE@5",
-    "NLL@5",
-    "binned macro-F1@5",
-)
+AT_5 = "PSP", "micro-F1", "macro-F1", "coverage", "coverage (test)", "ECE", "NLL", "binned macro-F1"
+MIXED = ("P@1", *(f"{name}@5" for name in AT_5))
 
 
 class Small:

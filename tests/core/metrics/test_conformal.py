@@ -125,24 +125,18 @@ def test_the_promise_is_kept_on_other_rows(of):
 
 
 REFUSED = {
-    "level of 1": (lambda Y, top: m.conformal_threshold(Y, top, 1), refused("level", 1)),
-    "of": (lambda Y, top: m.conformal_threshold(Y, top, 0.5, of="recall"), refused("of", "'recall'")),
-    "counts of wrong": (
-        lambda Y, top: m.conformal_threshold(Y, top, 0.5, of="wrong", label_counts=np.ones(30, int)),
-        refused("label_counts"),
-    ),
-    "too few places": (lambda Y, top: m.conformal_threshold(Y, top.head(1), 0.1), refused("level", 0.1)),
-    "too few rows": (
-        lambda Y, top: m.conformal_threshold(Y[:3], top.rows([0, 1, 2]), 0.1, of="wrong"),
-        refused("level"),
-    ),
+    "level of 1": (lambda of, Y, top: of(Y, top, 1), refused("level", 1)),
+    "of": (lambda of, Y, top: of(Y, top, 0.5, of="recall"), refused("of", "'recall'")),
+    "counts of wrong": (lambda of, *given: of(*given, 0.5, of="wrong", label_counts=[1] * 30), refused("label_counts")),
+    "too few places": (lambda of, Y, top: of(Y, top.head(1), 0.1), refused("level", 0.1)),
+    "too few rows": (lambda of, Y, top: of(Y[:3], top.rows([0, 1, 2]), 0.1, of="wrong"), refused("level")),
 }
 
 
 @pytest.mark.parametrize(("call", "raises"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_promised_is_refused(call, raises):
     with raises:
-        call(*drawn(np.random.default_rng(0), 40))
+        call(m.conformal_threshold, *drawn(np.random.default_rng(0), 40))
 
 
 def test_the_thresholds_are_mapies():

@@ -147,53 +147,26 @@ def test_wrong_input_is_refused(call, message):
 
 
 def test_each_function_is_its_metric_of_the_registry():
-    w, n, m = np.array([2.0, 4.0, 1.5, 1.0]), [3, 2], xc.metrics
+    """Those that can be propensity-scored are also that, under the name with PS."""
+    w, n, m, also = np.array([2.0, 4.0, 1.5, 1.0]), [3, 2], xc.metrics, functools.partial
     weighed = {"inverse_propensity": w}
-    complete = weighed | {"n_relevant": n}
-    bare = weighed | {"normalize": False}
-    calls = {
-        "P": m.precision,
-        "P (predicted)": functools.partial(m.precision, denominator="predicted"),
-        "R": m.recall,
-        "PS-R": functools.partial(m.recall, **complete),
-        "nDCG": m.ndcg,
-        "nDCG (ideal k)": functools.partial(m.ndcg, ideal="k"),
-        "MRR": m.mrr,
-        "MRR (relevant)": functools.partial(m.mrr, over="relevant"),
-        "PS-MRR (relevant)": functools.partial(m.mrr, over="relevant", **complete),
-        "AP": m.average_precision,
-        "LRAP": m.lrap,
-        "LRAP (at most)": functools.partial(m.lrap, beyond="next"),
-        "coverage error": m.coverage_error,
-        "coverage error (at least)": functools.partial(m.coverage_error, beyond="next"),
-        "ADG": m.adg,
-        "PS-ADG": functools.partial(m.adg, **complete),
-        "F": m.f_beta,
-        "F (printed)": functools.partial(m.f_beta, denominator="printed"),
-        "PS-F": functools.partial(m.f_beta, **complete),
-        "PS-F (printed)": functools.partial(m.f_beta, denominator="printed", **complete),
-        "micro-F1": m.micro_f1,
-        "micro-P": m.micro_precision,
-        "micro-R": m.micro_recall,
-        "Hamming": m.hamming_loss,
-        "PS-Hamming": functools.partial(m.hamming_loss, **weighed),
-        "abandonment": m.abandonment,
-        "served": functools.partial(m.abandonment, counts="served"),
-        "PSP": functools.partial(m.psp, **weighed),
-        "PSP (bare)": functools.partial(m.psp, **bare),
-        "PSnDCG": functools.partial(m.psndcg, **weighed),
-        "PSnDCG (ideal k)": functools.partial(m.psndcg, **weighed, ideal="k"),
-        "PSnDCG (bare)": functools.partial(m.psndcg, **bare),
-        "PSnDCG (bare, ideal k)": functools.partial(m.psndcg, **bare, ideal="k"),
-        "macro-P": m.macro_precision,
-        "macro-R": m.macro_recall,
-        "macro-F1": m.macro_f1,
-        "label entropy": m.label_entropy,
-        "coverage": m.coverage,
-        "coverage (test)": functools.partial(m.coverage, over="test"),
-        "coverage (reachable)": functools.partial(m.coverage, over="reachable"),
-        "unique labels": m.unique_labels,
-    }
+    complete, bare = weighed | {"n_relevant": n}, weighed | {"normalize": False}
+    scored = {"R": m.recall, "MRR (relevant)": also(m.mrr, over="relevant"), "ADG": m.adg, "F": m.f_beta}
+    scored |= {"F (printed)": also(m.f_beta, denominator="printed")}
+    calls = scored | {f"PS-{name}": also(call, **complete) for name, call in scored.items()}
+    calls |= {"Hamming": m.hamming_loss, "PS-Hamming": also(m.hamming_loss, **weighed)}
+    calls |= {"PSP": also(m.psp, **weighed), "PSP (bare)": also(m.psp, **bare)}
+    calls |= {"PSnDCG": also(m.psndcg, **weighed), "PSnDCG (ideal k)": also(m.psndcg, **weighed, ideal="k")}
+    calls |= {"PSnDCG (bare)": also(m.psndcg, **bare), "PSnDCG (bare, ideal k)": also(m.psndcg, **bare, ideal="k")}
+    calls |= {"P": m.precision, "P (predicted)": also(m.precision, denominator="predicted"), "MRR": m.mrr}
+    calls |= {"nDCG": m.ndcg, "nDCG (ideal k)": also(m.ndcg, ideal="k"), "AP": m.average_precision}
+    calls |= {"LRAP": m.lrap, "LRAP (at most)": also(m.lrap, beyond="next"), "coverage error": m.coverage_error}
+    calls |= {"coverage error (at least)": also(m.coverage_error, beyond="next")}
+    calls |= {"micro-F1": m.micro_f1, "micro-P": m.micro_precision, "micro-R": m.micro_recall}
+    calls |= {"abandonment": m.abandonment, "served": also(m.abandonment, counts="served")}
+    calls |= {"macro-P": m.macro_precision, "macro-R": m.macro_recall, "macro-F1": m.macro_f1}
+    calls |= {"label entropy": m.label_entropy, "unique labels": m.unique_labels, "coverage": m.coverage}
+    calls |= {f"coverage ({over})": also(m.coverage, over=over) for over in ("test", "reachable")}
     assert {*calls} <= {*registry.METRICS}  # a metric may have no function of its own
     table = xc.evaluate(TRUTH, TOP, (1, 3), w, n_relevant=n, metrics=[*calls])
     assert table.columns.tolist() == ["metric", "k", "value"]

@@ -26,9 +26,8 @@ from xcrepro.core.truth import as_truth
 
 m = xc.metrics
 KS = (1, 3, 5)
-CALIBRATION = [
-    name for name in registry.names("pairs", "scores") if name != "smECE"
-]  # on a grid of its own: tested apart
+CALIBRATION = [*registry.names("pairs", "scores")]
+CALIBRATION.remove("smECE")  # on a grid of its own: tested apart
 
 
 @pytest.fixture(scope="module")
@@ -384,27 +383,10 @@ def test_the_error_of_parts_is_what_cutting_the_rows_gives(twin):
     Y, good, bad, trained, _ = twin
     n = 91
     Y, tops = Y[:n], [top.rows(range(n)) for top in (good, bad)]
-    names = [
-        "P",
-        "macro-F1",
-        "coverage (test)",
-        "coverage (reachable)",
-        "unique labels",
-        "binned macro-F1",
-        "ECE",
-        "ACE",
-    ]
-    got = m.paired_bootstrap(
-        Y,
-        *tops,
-        (5,),
-        metrics=names,
-        n_resamples=200,
-        seed=4,
-        label_counts=trained,
-        method="halves",
-        confidence_level=0.9,
-    )
+    names = ["P", "macro-F1", "coverage (test)", "coverage (reachable)", "unique labels", "binned macro-F1"]
+    names += ["ECE", "ACE"]
+    how = {"n_resamples": 200, "seed": 4, "label_counts": trained, "method": "halves", "confidence_level": 0.9}
+    got = m.paired_bootstrap(Y, *tops, (5,), metrics=names, **how)
 
     def values(rows):
         each = []

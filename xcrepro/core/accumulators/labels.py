@@ -44,7 +44,7 @@ class HitLabels:
     n_true_labels : int
         Labels that are relevant to some row, hit or not.
     n_rows : int
-        Rows counted, each as often as its weight said.
+        Rows counted.
     outside : int
         Of the L labels those that averages leave out (:attr:`xcrepro.TopK.outside`).
     """
@@ -119,7 +119,7 @@ class LabelCounts:
     n_labels : int
     ks : ndarray of int64, shape (K,)
     n_rows : int
-        Rows so far, each as often as its weight says.
+        Rows so far.
 
     Raises
     ------
@@ -156,17 +156,18 @@ class LabelCounts:
         """No label counts more often than there are rows."""
         return np.int32 if self.n_rows < _NARROW else np.int64
 
-    def add(self, block: Block, weights: np.ndarray | None = None) -> LabelCounts:
+    def add(self, block: Block) -> LabelCounts:
         """Count a block."""
         if block.n_labels != self.n_labels:
             raise ArgumentError("Y", f"must have {self.n_labels} labels in every block", block.n_labels)
         check_places("ks", self._bucket.size, block.ids.shape[1])
-        if weights is not None:
-            check_weights(weights, block.n_rows, self.n_rows)
-        self.n_rows += block.n_rows if weights is None else int(weights.sum())
+        self.n_rows += block.n_rows
         self.outside = max(self.outside, block.stored.outside)
-        self._truth.add(*_truth_list(block, self._truth.key_type, weights), self._count_type)
-        self._places.add(*_place_list(block, self._bucket, self._places, weights), self._count_type)
+        labels = block.truth.indices[int(block.truth.indptr[0]) : int(block.truth.indptr[-1])]
+        self._truth.add(labels.astype(self._truth.key_type), _NO_COUNTS, self._count_type)
+        places = np.empty(block.n_rows * self._bucket.size, self._places.key_type)
+        n = kernel.place_keys(block.found, block.ids, self._bucket, self._places.shift, places)
+        self._places.add(places[:n], _NO_COUNTS, self._count_type)
         return self
 
     def merge(self, other: LabelCounts) -> LabelCounts:
@@ -174,7 +175,8 @@ class LabelCounts:
         for name, ours, theirs in (("ks", self.ks, other.ks), ("n_labels", self.n_labels, other.n_labels)):
             if not np.array_equal(ours, theirs):
                 raise ArgumentError("other", f"must have the same {name}, {ours}", theirs)
-        _check_total(self.n_rows, other.n_rows)
+        if self.n_rows + other.n_rows >= 2**63:
+            raise ArgumentError("other", "must keep the number of rows below 2**63", self.n_rows + other.n_rows)
         self.n_rows += other.n_rows
         self.outside = max(self.outside, other.outside)
         self._truth.merge(other._truth, self._count_type)
@@ -300,8 +302,7 @@ class PreparedLabels:
         self._n_true, self._hit_cell = true_labels.size, number[hit.labels]
 
     def count(self, weights: np.ndarray) -> HitLabels:
-        """What ``LabelCounts(n_labels, ks).add(block, weights).hit_labels()`` gives, the same numbers, faster."""
-        check_weights(weights, self.n_rows)
+        """What :class:`LabelCounts` gives of the rows, each as often as its int64 weight says; the same numbers, faster."""
         n_rows = int(weights.sum())
         count_type = np.int32 if n_rows < _NARROW else np.int64
         weights = weights.astype(count_type)
@@ -314,8 +315,7 @@ class PreparedLabels:
         return HitLabels(self.ks.copy(), self._labels[which], true_of_hit, predicted, tp, *about)
 
     def n_predicted(self, weights: np.ndarray) -> np.ndarray:
-        """What ``LabelCounts(n_labels, ks).add(block, weights).n_predicted()`` gives."""
-        check_weights(weights, self.n_rows)
+        """What :meth:`LabelCounts.n_predicted` gives of them."""
         first = np.full((self.n_labels, 2), self.ks.size, np.min_scalar_type(self.ks.size))
         kernel.first_buckets(self._places, weights[self._place_row], self._shift, first)
         return _by_then(first[:, 0], self.ks.size)
@@ -339,44 +339,7 @@ def bucket_of_places(ks: np.ndarray) -> np.ndarray:
     return np.searchsorted(ks, np.arange(1, ks[-1] + 1))
 
 
-def check_weights(weights: np.ndarray, n_rows: int, before: int = 0) -> None:
-    """Refuse row weights of another kind, and more rows than an int64 counts."""
-    if not isinstance(weights, np.ndarray) or weights.dtype != np.int64 or weights.shape != (n_rows,):
-        got = f"{weights.dtype} of shape {weights.shape}" if isinstance(weights, np.ndarray) else type(weights).__name__
-        raise ArgumentError("weights", f"must be an int64 array, one for each of the {n_rows} rows", got)
-    if n_rows and weights.min() < 0:
-        raise ArgumentError("weights", "must be 0 or more", int(weights.min()))
-    _check_total(before, n_rows * int(weights.max(initial=0)))
-
-
-def _check_total(before: int, more: int) -> None:
-    if before + more >= 2**63:
-        raise ArgumentError("weights", "must keep the rows, each as often as it counts, below 2**63", before + more)
-
-
 _List = tuple[np.ndarray, np.ndarray]  # keys and counts; no counts: once each
-
-
-def _place_list(block: Block, bucket: np.ndarray, events: _Events, weights: np.ndarray | None) -> _List:
-    """The events of a block's places."""
-    size = block.n_rows * bucket.size
-    keys = np.empty(size, events.key_type)
-    weights = _NO_COUNTS if weights is None else weights
-    counts = np.empty(size, np.int64) if weights.size else _NO_COUNTS
-    n = kernel.place_keys(block.found, block.ids, bucket, events.shift, weights, keys, counts)
-    return keys[:n], counts[:n]
-
-
-def _truth_list(block: Block, key_type: type, weights: np.ndarray | None) -> _List:
-    """The events of a block's truth."""
-    truth = block.truth
-    first, stop = int(truth.indptr[0]), int(truth.indptr[-1])
-    if weights is None:
-        return truth.indices[first:stop].astype(key_type), _NO_COUNTS
-    keys: np.ndarray = np.empty(stop - first, key_type)
-    counts = np.empty(stop - first, np.int64)
-    n = kernel.truth_keys(truth.indptr, truth.indices, weights, keys, counts)
-    return keys[:n], counts[:n]
 
 
 class _Events:

@@ -64,33 +64,24 @@ class PairSums:
         """Fold in the pairs of a block."""
         places = slice(0, int(self.ks[-1]))
         parts = block.scores[:, places], block.ids[:, places], block.found[:, places]
-        self._add(*parts, self._bucket, None, block.first_row)
+        self._add(*parts, self._bucket, block.first_row)
 
-    def add_pairs(self, scores: np.ndarray, hits: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Fold in pairs (m,), float32 or float64 scores and bool hits, at the first k; pair i counts ``weights[i]`` times.
-        The kinds of scores may not be mixed: edges differ."""
-        self._add(scores[:, None], np.zeros((0, 1), np.int32), hits[:, None], np.zeros(1, np.int64), weights)
+    def add_pairs(self, scores: np.ndarray, hits: np.ndarray) -> None:
+        """Fold in pairs (m,), float32 or float64 scores and bool hits, at the first k. The kinds of scores may not be mixed:
+        edges differ."""
+        self._add(scores[:, None], np.zeros((0, 1), np.int32), hits[:, None], np.zeros(1, np.int64))
 
-    def _add(self, scores, ids, hits, bucket, weights, first_row: int | None = None) -> None:
+    def _add(self, scores, ids, hits, bucket, first_row: int | None = None) -> None:
         if self._dtype is None:
             self._dtype = scores.dtype
         elif scores.dtype != self._dtype:
             raise ArgumentError("scores", f"must stay {self._dtype} from block to block", scores.dtype)
         scores, ids, hits = read_only(scores), read_only(ids), read_only(hits)
         n, k = scores.shape
-        times = np.zeros(0, np.int64) if weights is None else np.ascontiguousarray(weights, np.int64)
-        given = (
-            scores,
-            ids,
-            hits,
-            times,
-            bucket,
-            bin_edges(self.bins, self.closed, scores.dtype),
-            self.loss,
-            arithmetic.exp(-self.cap),
-        )
-        most = kernel.MOST // k // max(int(times.max(initial=1)), 1)
-        for first in range(0, n, max(most, 1)):
+        how = bin_edges(self.bins, self.closed, scores.dtype), self.loss, arithmetic.exp(-self.cap)
+        given = scores, ids, hits, bucket, *how
+        most = max(kernel.MOST // k, 1)
+        for first in range(0, n, most):
             last = min(first + most, n)
 
             def part(lo: int, hi: int, first: int = first) -> tuple[int, np.ndarray, np.ndarray]:

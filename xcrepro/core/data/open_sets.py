@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
@@ -69,16 +70,13 @@ MIN_RECORDS = {"tib": 3, "gutenberg": 2, "cooking": 2}
 
 @dataclass(frozen=True)
 class _Records:
-    """What the files hold: truth, the labels' names and codes, each record's letters, and counts of words or texts."""
+    """What the files hold: truth with counts of words or texts, the labels' names and codes, each record's letters, words."""
 
-    Y: csr_matrix
+    points: Split
     names: Sequence[str]
     codes: Sequence[str]
     letters: list[str]
-    counts: csr_matrix | None = None
     words: tuple[str, ...] = ()
-    texts: dict[str, np.ndarray] = field(default_factory=dict)
-    numbers: np.ndarray | None = None
 
 
 def load(
@@ -90,42 +88,28 @@ def load(
     fields = _fields(entry, home, fields)
     files = _whole_files(home, committed(home.folder))
     found = _read_texts(home.texts, *files.values()) if home.texts else _read_counts(files)
-    total = found.Y.shape[0]
-    n = (
-        total
-        if points is None
-        else whole_number("points", points, BLOCK, total, f"it counts {home.what}, of all parts")
-    )
-    # The records lie in random order, but for Cooking's, which lie as its tutorial splits them. The draw is not that of the
-    # random splits: with the same numbers all of the sample would be train points of the first.
-    which = (
-        np.sort(np.random.PCG64(SEED + 1).random_raw(total).argsort(kind="stable")[:n])
-        if "tutorial" in home.splits
-        else slice(n)
-    )
+    n = total = found.points.Y.shape[0]
+    if points is not None:
+        n = whole_number("points", points, BLOCK, total, f"it counts {home.what}, of all parts")
+    which: slice | np.ndarray = slice(n)
+    if "tutorial" in home.splits:
+        # The records lie in random order, but for Cooking's, which lie as its tutorial splits them. The draw is not that of the
+        # random splits: with the same numbers all of the sample would be train points of the first.
+        which = np.sort(np.random.PCG64(SEED + 1).random_raw(total).argsort(kind="stable")[:n])
     letters = np.array([line[column] for line in np.array(found.letters)[which]])
-    numbers = None if found.numbers is None else found.numbers[which]
     rows = {part: np.flatnonzero(letters == letter) for part, letter in LETTERS.items()}
-    Y = found.Y[which]
-    kept = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1]))
-    Y, texts = Y[:, kept], {name: values[which] for name, values in found.texts.items()}
+    some = found.points.rows(which)
+    kept = np.flatnonzero(np.bincount(some.Y.indices, minlength=some.Y.shape[1]))
     label_names = tuple(found.names[label] for label in kept.tolist())
+    counts: Any = some.X
+    words = found.words
     if home.texts:
-        counts, all_words = _features(home, fields, texts)
+        counts, all_words = _features(home, fields, some.texts)
         words = vocabulary(counts[rows["train"]], all_words, MIN_RECORDS[entry.name])
         counts = columns_of(counts, all_words, words)
-    else:
-        counts, words = found.counts, found.words
     rare = rarity(counts[rows["train"]])
-    parts = {
-        part: Split(
-            weighed(counts[of], rare),
-            Y[of],
-            texts={name: values[of] for name, values in texts.items()},
-            numbers=None if numbers is None else numbers[of],
-        )
-        for part, of in rows.items()
-    }
+    some = replace(some, X=weighed(counts, rare), Y=some.Y[:, kept])
+    parts = {part: some.rows(of) for part, of in rows.items()}
     notes: tuple[str, ...] = ()
     if n < total:
         entry = replace(entry, printed_name=f"{entry.printed_name}, {n:,} of {total:,} {home.what}")
@@ -133,20 +117,15 @@ def load(
         notes += (f"{left:,} {home.what} are left out: later issues of series that the training records begin",)
     if fields and fields != home.texts[:1]:
         notes += (f"features are words of {' and '.join(fields)}",)
+    about = entry.name, parts["train"], parts["test"], A, B, entry.published, entry
     return Dataset(
-        name=entry.name,
-        A=A,
-        B=B,
-        published=entry.published,
-        entry=entry,
+        *about,
         notes=notes,
         label_names=label_names,
-        label_codes=tuple(found.codes[label] for label in kept.tolist()) if found.codes else (),
+        validation=parts["validation"] if rows["validation"].size else None,
         label_features=weighed(columns_of(*counted(label_names), words), rare),
         words=words,
-        train=parts["train"],
-        test=parts["test"],
-        validation=parts["validation"] if "validation" in parts and parts["validation"].Y.shape[0] else None,
+        label_codes=tuple(found.codes[label] for label in kept.tolist()) if found.codes else (),
     )
 
 
@@ -187,7 +166,7 @@ def _read_counts(files: dict[Path, bytes]) -> _Records:
     counts, Y = read_xc(pairs)
     codes, names = zip(*(line.split("\t") for line in _lines(files[labels])), strict=True)
     codes = tuple(code.strip("<>") for code in codes)
-    return _Records(Y, names, codes, _lines(files[letters]), counts, tuple(_lines(files[words])))
+    return _Records(Split(counts, Y), names, codes, _lines(files[letters]), tuple(_lines(files[words])))
 
 
 @functools.lru_cache(maxsize=1)  # whoever reads one split often reads the next
@@ -199,8 +178,9 @@ def _read_texts(fields: tuple[str, ...], records: bytes, names: bytes, letters: 
     indices = np.array(",".join(labels).split(","), np.int32)
     label_names = _lines(names)
     Y = csr_matrix((np.ones(len(indices), np.float32), indices, indptr), (len(indptr) - 1, len(label_names)))
-    fields_texts = {name: np.array(own, object) for name, own in zip(fields, values, strict=True)}
-    return _Records(Y, label_names, (), _lines(letters), texts=fields_texts, numbers=np.array(numbers, np.int64))
+    own = {name: np.array(each, object) for name, each in zip(fields, values, strict=True)}
+    points = Split(None, Y, texts=own, numbers=np.array(numbers, np.int64))
+    return _Records(points, label_names, (), _lines(letters))
 
 
 def _lines(content: bytes) -> list[str]:
@@ -211,12 +191,8 @@ def _lines(content: bytes) -> list[str]:
 def _features(home: Home, fields: tuple[str, ...], texts: Mapping[str, np.ndarray]) -> tuple[csr_matrix, list[str]]:
     """Counts of the words of a record's fields; those of another field than the first are called ``author:dickens``."""
     counts, words = zip(*(counted(texts[name]) for name in fields), strict=True)
-    named = [
-        word if name == home.texts[0] else f"{name}:{word}"
-        for name, own in zip(fields, words, strict=True)
-        for word in own
-    ]
-    return hstack(counts, "csr"), named
+    begins = ["" if name == home.texts[0] else f"{name}:" for name in fields]
+    return hstack(counts, "csr"), [begin + word for begin, own in zip(begins, words, strict=True) for word in own]
 
 
 def counted(texts: Iterable[str]) -> tuple[csr_matrix, list[str]]:

@@ -22,7 +22,7 @@ FIELDS = SQUARE + PARTS
 LOSS = 0  # sum of -log(probability of what happened), of the pairs that are not capped
 CAPPED = PARTS  # how many are
 TOTALS = PARTS + 1
-MOST = 2**20  # pairs in one table, as often as they count: each part of a number is at most 2^42
+MOST = 2**20  # pairs in one table: each part of a number is at most 2^42
 
 # Faults of `marginal`
 OUTSIDE = 1  # a probability outside [0, 1], or NaN
@@ -32,83 +32,71 @@ _BATCH = 64  # logarithms that are taken together, in vector instructions
 
 
 @kernel
-def _add_rest(rest, fields, place, times):
-    """Add what two parts left over, in units of the second, to the further ones."""
-    for part in range(2, PARTS):
-        rest *= 2.0**BITS
-        whole = np.int64(rest)
-        fields[place + part] += times * whole
-        rest -= whole
+def _add(number, fields, place):
+    """Add a number in units of its first part to a sum, part after part until nothing is left."""
+    for part in range(PARTS):
+        whole = np.int64(number)
+        fields[place + part] += whole
+        number = (number - whole) * 2.0**BITS
+        if number == 0.0:
+            break
 
 
 # NumPy's rules of division: with a check of every divisor the loop of logarithms could not run several numbers at once.
 @kernel(error_model="numpy")
-def _add_losses(happened, often, n, total):
-    """Add -log of ``happened[:n]``, each as often as it counts, to the totals; ``happened`` is filled with the logarithms."""
+def _add_losses(happened, n, total):
+    """Add -log of ``happened[:n]`` to the totals; ``happened`` is filled with the logarithms."""
     for i in range(n):
         happened[i] = log(happened[i])
     for i in range(n):
-        rest = -happened[i] * 2.0**LOSS_BITS
-        whole = np.int64(rest)
-        total[LOSS] += often[i] * whole
-        rest = (rest - whole) * 2.0**BITS
-        whole = np.int64(rest)
-        total[LOSS + 1] += often[i] * whole
-        rest -= whole
-        if rest != 0.0:
-            _add_rest(rest, total, LOSS, often[i])
+        _add(-happened[i] * 2.0**LOSS_BITS, total, LOSS)
 
 
-def _sums(scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
+def _sums(scores, ids, hits, bucket, edges, with_loss, floor, lo, hi, tables, totals):
     p, width = scores[lo:hi].astype(np.float64), edges.size - 2
     there = np.logical_and.accumulate(ids[lo:hi] >= 0, axis=1) if ids.size else np.ones(p.shape, bool)
     if not ((p >= 0.0) & (p <= 1.0))[there].all():
-        given = scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tables, totals
+        given = scores, ids, hits, bucket, edges, with_loss, floor, lo, hi, tables, totals
         return interpreted.interpreted(sums.py_func)(*given)
-    (row, place), p, hit = np.nonzero(there), p[there], hits[lo:hi][there].astype(np.intp)
-    often = times[lo:hi][row] if times.size else np.ones(p.size, np.int64)
+    (_, place), p, hit = np.nonzero(there), p[there], hits[lo:hi][there].astype(np.intp)
     b = (p * width).astype(np.intp)
     b += (p >= edges[b + 1]).astype(np.intp) - (p < edges[b])
     fields, t = tables.reshape(-1, FIELDS), bucket[place].astype(np.intp)
     cell = (t * tables.shape[1] + b) * 2 + hit
 
-    def add(table, at, field, rest, often):
+    def add(table, at, field, rest):
         for part in range(PARTS):
             whole = rest.astype(np.int64)
-            np.add.at(table[:, field + part], at, often * whole)
+            np.add.at(table[:, field + part], at, whole)
             rest = (rest - whole) * 2.0**BITS
 
-    np.add.at(fields[:, COUNT], cell, often)
-    add(fields, cell, SCORE, p * 2.0**SCORE_BITS, often)
-    add(fields, cell, SQUARE, p * p * 2.0**SCORE_BITS, often)
+    np.add.at(fields[:, COUNT], cell, 1)
+    add(fields, cell, SCORE, p * 2.0**SCORE_BITS)
+    add(fields, cell, SQUARE, p * p * 2.0**SCORE_BITS)
     if with_loss:
         happened = np.abs((1.0 - hit) - p)
         kept = happened > floor
-        np.add.at(totals[:, CAPPED], t[~kept], often[~kept])
+        np.add.at(totals[:, CAPPED], t[~kept], 1)
         logged = np.empty(int(kept.sum()))
         logs.plain(happened[kept], logged)
-        add(totals, t[kept], LOSS, -logged * 2.0**LOSS_BITS, often[kept])
+        add(totals, t[kept], LOSS, -logged * 2.0**LOSS_BITS)
     return -1
 
 
 @kernel(plain=_sums)
-def sums(scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tables, totals):
+def sums(scores, ids, hits, bucket, edges, with_loss, floor, lo, hi, tables, totals):
     """Add the pairs of rows [lo, hi) to the int64 ``tables`` (buckets, bins, 2, FIELDS) and ``totals`` (buckets, TOTALS).
 
-    A pair is a place with a label; its bucket is ``bucket[place]``. ``ids`` is empty where every place has one. A row counts
-    ``times[row]`` times, once where that is empty. Bin b holds ``edges[b] <= score < edges[b + 1]``; edges has two more
-    entries than there are equal bins: the bin behind is for the score 1, where that has a bin of its own. A pair that gave
-    what happened a probability of at most ``floor`` is capped; without ``with_loss`` there are no logarithms. Returns -1, or
-    ``row * k + place`` of a score outside [0, 1].
+    A pair is a place with a label; its bucket is ``bucket[place]``. ``ids`` is empty where every place has one. Bin b holds
+    ``edges[b] <= score < edges[b + 1]``; edges has two more entries than there are equal bins: the bin behind is for the score
+    1, where that has a bin of its own. A pair that gave what happened a probability of at most ``floor`` is capped; without
+    ``with_loss`` there are no logarithms. Returns -1, or ``row * k + place`` of a score outside [0, 1].
     """
     width = edges.size - 2
     places = scores.shape[1]
-    one = 2.0**BITS
     # Of each bucket, what happened's probabilities that wait for their logarithms
-    waits, weights = np.empty((totals.shape[0], _BATCH)), np.empty((totals.shape[0], _BATCH), np.int64)
-    waiting = np.zeros(totals.shape[0], np.int64)
+    waits, waiting = np.empty((totals.shape[0], _BATCH)), np.zeros(totals.shape[0], np.int64)
     for row in range(lo, hi):
-        often = times[row] if times.size else 1
         for place in range(places):
             if ids.size and ids[row, place] < 0:
                 break
@@ -123,44 +111,23 @@ def sums(scores, ids, hits, times, bucket, edges, with_loss, floor, lo, hi, tabl
                 b += 1
             hit = hits[row, place]
             fields = tables[bucket[place], b, np.int64(hit)]
-            fields[COUNT] += often
-
-            rest = p * 2.0**SCORE_BITS
-            whole = np.int64(rest)
-            fields[SCORE] += often * whole
-            rest -= whole
-            if rest != 0.0:
-                rest *= one
-                whole = np.int64(rest)
-                fields[SCORE + 1] += often * whole
-                _add_rest(rest - whole, fields, SCORE, often)
-
-            rest = p * p * 2.0**SCORE_BITS
-            whole = np.int64(rest)
-            fields[SQUARE] += often * whole
-            rest = (rest - whole) * one
-            whole = np.int64(rest)
-            fields[SQUARE + 1] += often * whole
-            rest -= whole
-            if rest != 0.0:
-                _add_rest(rest, fields, SQUARE, often)
-
+            fields[COUNT] += 1
+            _add(p * 2.0**SCORE_BITS, fields, SCORE)
+            _add(p * p * 2.0**SCORE_BITS, fields, SQUARE)
             if not with_loss:
                 continue
             happened = abs((1.0 - hit) - p)  # p or 1 - p, without a branch
             t = bucket[place]
             if happened <= floor:
-                totals[t, CAPPED] += often
+                totals[t, CAPPED] += 1
                 continue
-            n = waiting[t]
-            waits[t, n] = happened
-            weights[t, n] = often
-            waiting[t] = n + 1
-            if n + 1 == _BATCH:
-                _add_losses(waits[t], weights[t], _BATCH, totals[t])
+            waits[t, waiting[t]] = happened
+            waiting[t] += 1
+            if waiting[t] == _BATCH:
+                _add_losses(waits[t], _BATCH, totals[t])
                 waiting[t] = 0
     for t in range(waiting.size):
-        _add_losses(waits[t], weights[t], waiting[t], totals[t])
+        _add_losses(waits[t], waiting[t], totals[t])
     return -1
 
 

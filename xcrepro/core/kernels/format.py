@@ -21,6 +21,25 @@ ENTRY_BYTES = 28
 LABEL_BYTES = 11
 
 
+@kernel(inline="always")
+def _digits(number, digits):
+    """How many digits a whole number has; they are in ``digits``, the last one first."""
+    n = 0
+    while n == 0 or number > 0:
+        digits[n] = _ZERO + number % 10
+        number //= 10
+        n += 1
+    return n
+
+
+@kernel(inline="always")
+def _write(out, p, digits, n):
+    """Write the first n of ``digits`` from place p on, the last of them first; the place behind them."""
+    for j in range(n):
+        out[p + j] = digits[n - 1 - j]
+    return p + n
+
+
 @kernel
 def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bits, out):
     """Write rows [lo, hi) into ``out`` (uint8) and return how many bytes they took.
@@ -38,28 +57,12 @@ def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bit
                 if i > label_begin:
                     out[p] = _COMMA
                     p += 1
-                number = np.int64(labels[i])
-                n = 0
-                while n == 0 or number > 0:
-                    digits[n] = _ZERO + number % 10
-                    number //= 10
-                    n += 1
-                for j in range(n):
-                    out[p + j] = digits[n - 1 - j]
-                p += n
+                p = _write(out, p, digits, _digits(np.int64(labels[i]), digits))
         for i in range(begin, end):
             if labelled or i > begin:
                 out[p] = _SPACE
                 p += 1
-            number = np.int64(ids[i])
-            n = 0
-            while n == 0 or number > 0:
-                digits[n] = _ZERO + number % 10
-                number //= 10
-                n += 1
-            for j in range(n):
-                out[p + j] = digits[n - 1 - j]
-            p += n
+            p = _write(out, p, digits, _digits(np.int64(ids[i]), digits))
             out[p] = _COLON
             p += 1
 
@@ -97,11 +100,7 @@ def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bit
             while whole % 10 == 0:
                 whole //= 10
                 scale -= 1
-            n = 0
-            while whole > 0:
-                digits[n] = _ZERO + whole % 10
-                whole //= 10
-                n += 1
+            n = _digits(whole, digits)
             # The number is d.ddd times ten to the `power`, its digits last first in `digits`.
             power = n - 1 - scale
             if power < -4 or power > 8:
@@ -109,10 +108,7 @@ def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bit
                 p += 1
                 if n > 1:
                     out[p] = _DOT
-                    p += 1
-                    for j in range(1, n):
-                        out[p] = digits[n - 1 - j]
-                        p += 1
+                    p = _write(out, p + 1, digits, n - 1)
                 out[p] = _E
                 out[p + 1] = _MINUS if power < 0 else _PLUS
                 power = abs(power)
@@ -126,9 +122,7 @@ def format_rows(lo, hi, labelled, label_indptr, labels, indptr, ids, values, bit
                 for _ in range(-power - 1):
                     out[p] = _ZERO
                     p += 1
-                for j in range(n):
-                    out[p] = digits[n - 1 - j]
-                    p += 1
+                p = _write(out, p, digits, n)
             else:
                 for j in range(max(n, power + 1)):
                     if j == power + 1:

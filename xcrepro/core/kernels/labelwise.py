@@ -18,48 +18,23 @@ PRECISION, RECALL, F_BETA, COVERED = 0, 1, 2, 3
 N_COLUMNS = 4
 
 
-def _place_keys(hits, ids, bucket, shift, weights, keys, counts):
-    there = np.logical_and.accumulate(ids[:, : bucket.size] >= 0, axis=1)
-    if weights.size:
-        there &= (weights != 0)[:, None]
-    row, place = np.nonzero(there)
+def _place_keys(hits, ids, bucket, shift, keys):
+    row, place = np.nonzero(np.logical_and.accumulate(ids[:, : bucket.size] >= 0, axis=1))
     keys[: row.size] = (ids[row, place].astype(np.int64) << shift) | (2 * bucket[place] + hits[row, place])
-    if weights.size:
-        counts[: row.size] = weights[row]
     return row.size
 
 
 @kernel(plain=_place_keys)
-def place_keys(hits, ids, bucket, shift, weights, keys, counts):
-    """The event of each place that ``bucket`` has and that is not empty; returns how many there are.
-
-    ``weights`` may be empty: each row counts once, and ``counts`` is left alone. A row of weight 0 has no events.
-    """
+def place_keys(hits, ids, bucket, shift, keys):
+    """The event of each place that ``bucket`` has and that is not empty; returns how many there are."""
     n = 0
     for row in range(ids.shape[0]):
-        if weights.size and weights[row] == 0:
-            continue
         for place in range(bucket.size):
             label = ids[row, place]
             if label < 0:
                 break
             keys[n] = (label << shift) | (2 * bucket[place] + hits[row, place])
-            if weights.size:
-                counts[n] = weights[row]
             n += 1
-    return n
-
-
-@kernel
-def truth_keys(indptr, indices, weights, keys, counts):
-    """The relevant labels of the rows whose weight is not 0, and that weight; returns how many there are."""
-    n = 0
-    for row in range(weights.size):
-        if weights[row] != 0:
-            for j in range(indptr[row], indptr[row + 1]):
-                keys[n] = indices[j]
-                counts[n] = weights[row]
-                n += 1
     return n
 
 
@@ -301,14 +276,6 @@ def binned_f1(tp, predicted, true, labels, label_counts, starts, out):
         for i in range(tp.shape[1]):
             if tp[s, i] > 0:
                 out[b, i] += 2.0 * tp[s, i] / (1.0 * true[s] + predicted[s, i])
-
-
-@kernel
-def hit_histograms(tp, out):
-    """``out[i, hits]``: labels with that many hits at the i-th k."""
-    for s in range(tp.shape[0]):
-        for i in range(tp.shape[1]):
-            out[i, tp[s, i]] += 1
 
 
 @kernel

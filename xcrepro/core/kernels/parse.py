@@ -153,19 +153,9 @@ def _at_once(
     values[: mantissa.size] = np.where(right, scaled, np.nan)
     odd[: unsure.size] = unsure
     at = starts[label | entry][-1] if (label | entry).any() else 0
-    about = (
-        n_rows,
-        n_rows,
-        found.size,
-        kept.size,
-        unsure.size,
-        unsorted.size,
-        unsorted.min(initial=n_rows),
-        NO_FAULT,
-        at,
-    )
-    out[:OUT_SLOTS] = about
-    out[UNSORTED_ROW] = out[UNSORTED_ROW] if unsorted.size else -1
+    first_unsorted = unsorted.min(initial=n_rows) if unsorted.size else -1
+    read = found.size, kept.size, unsure.size
+    out[:OUT_SLOTS] = n_rows, n_rows, *read, unsorted.size, first_unsorted, NO_FAULT, at
     return True
 
 

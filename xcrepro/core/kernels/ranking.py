@@ -54,9 +54,8 @@ PS_F_PRINTED = 204
 # Of `expected`, for each place: over all orders of tied scores the mean hit, the mean weight of the hit, and the chance that a
 # place up to here holds a hit.
 SHARE, WORTH, CHANCE = range(3)
-NODES, SHARED = range(
-    2
-)  # of ``reached``, for each place: the nodes that it is the first to reach; those that the truth has
+# Of ``reached``, for each place: the nodes that it is the first to reach; those that the truth has.
+NODES, SHARED = range(2)
 
 
 @functools.cache
@@ -101,11 +100,8 @@ def _rows(*given):
     hits, predicted = upto(share), upto(ids >= 0)
     dcg, reciprocal = lambda: upto(share * discount), lambda: upto(share / place)
     ps_hits, ps_dcg, ps_reciprocal = lambda: upto(worth), lambda: upto(worth * discount), lambda: upto(worth / place)
-    all_hit, last_hit, best_dcg = (
-        hits == n_true,
-        lambda: upto(hit * place, np.maximum),
-        lambda: upto(best[:, :room] * discount),
-    )
+    last_hit, best_dcg = lambda: upto(hit * place, np.maximum), lambda: upto(best[:, :room] * discount)
+    all_hit = hits == n_true
     h_hits, h_predicted = lambda: upto(reached[:, :, SHARED]), lambda: upto(reached[:, :, NODES])
     h_relevant = n_reached[:n, None].astype(np.float64) if reached.shape[0] else np.zeros((n, 1))
     value = {
@@ -157,24 +153,9 @@ def _rows(*given):
 
 @kernel(plain=_rows)
 def rows(
-    found,
-    ids,
-    n_labels_true,
-    n_labels,
-    weights,
-    best,
-    label_weights,
-    n_relevant,
-    expected,
-    reached,
-    n_reached,
-    beta2,
-    ks,
-    columns,
-    lo,
-    hi,
-    out,
-):
+    found, ids, n_labels_true, n_labels, weights, best, label_weights, n_relevant, expected, reached, n_reached, beta2,
+    ks, columns, lo, hi, out,
+):  # fmt: skip
     """Fill ``out[row - lo, column, i]`` for rows [lo, hi) and ``ks[i]`` (rising).
 
     ``weights`` is per label, empty when no column needs it; so is ``best`` (hi - lo, k),

@@ -202,7 +202,8 @@ def evaluate(
         metrics = registry.default(*given, ties, hierarchy is not None)
     about = inverse_propensity, label_counts
     own: dict[str, registry.Metric] = {}
-    first = next(iter(replicates.models_of("top", top).values()))[0] if isinstance(top, Mapping) else top
+    models: dict[str, Any] = replicates.models_of("top", top) if isinstance(top, Mapping) else {"": [top]}
+    first = next(iter(models.values()))[0]
     if isinstance(first, TopK):
         Y = as_truth(labels_as_matrix("Y", Y, first.n_labels))
     if extra is not None:
@@ -210,18 +211,16 @@ def evaluate(
             rule = "must go with a truth and its predictions, and with ties='lowest-id'"
             raise ArgumentError("extra", rule, "blocks, or no top" if first is None else repr(ties))
         own = callers.metrics_of(extra, Y, first)
-    many = isinstance(top, Mapping)
     if confidence_level is not None:
         if top is None:
             do = "xc.State(..., n_resamples=1000) draws as blocks come"
             raise ArgumentError("confidence_level", "must go with a truth and its predictions", "blocks, or no top", do)
         real_number("confidence_level", confidence_level, above=0, below=1)
-        models = replicates.models_of("top", top) if isinstance(top, Mapping) else {"": [top]}
         options = replicates.Options(inverse_propensity, n_relevant, label_counts, hierarchy, extra)
         how = {"n_resamples": n_resamples, "seed": seed, "confidence_level": confidence_level, "pairs": []}
         table = replicates.Replicates(Y, models, ks, metrics, options, **how).table()
         warn_of_ties(Y, models, ks, metrics, own)
-        return table if many else table.drop(columns="model")
+        return table if isinstance(top, Mapping) else table.drop(columns="model")
     further: dict[str, Any] = {"n_relevant": n_relevant, "ties": ties, "hierarchy": hierarchy}
 
     def table_of(run) -> pd.DataFrame:
@@ -232,13 +231,9 @@ def evaluate(
         found = state.of(Y, run, ks, names, *about, **further).compute() if names else None
         return callers.added(found, extra or {}, Y, run, {m.name: at.tolist() for m, at in wanted if m.name in own})
 
-    if not isinstance(top, Mapping):
-        found = table_of(top)
-    else:
-        models = replicates.models_of("top", top)
-        found = replicates.by_model(models, table_of)
+    found = replicates.by_model(models, table_of) if isinstance(top, Mapping) else table_of(top)
     if ties == "lowest-id" and top is not None:
-        warn_of_ties(Y, models if isinstance(top, Mapping) else {"": [top]}, ks, metrics, own)
+        warn_of_ties(Y, models, ks, metrics, own)
     return found
 
 

@@ -560,10 +560,9 @@ def histograms(hit: HitLabels) -> list[tuple[np.ndarray, np.ndarray]]:
     most = int(hit.tp.max(initial=0))
     if most > 1_000_000 + 4 * hit.labels.size:  # a few labels with very many hits: no table up to there
         return [np.unique(tp[tp > 0], return_counts=True) for tp in hit.tp.T]
-    table = np.zeros((hit.ks.size, most + 1), np.int64)
-    kernel.hit_histograms(hit.tp, table)
     found = []
-    for labels in table:
+    for tp in hit.tp.T:
+        labels = np.bincount(tp)
         hits = 1 + np.flatnonzero(labels[1:])
         found.append((hits, labels[hits]))
     return found

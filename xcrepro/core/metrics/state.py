@@ -249,12 +249,8 @@ class State:
             for name, at, values in worked_out.values(self._asked, self._folds)
             for k, value in zip(at, values, strict=True)
         ]
-        table = pd.DataFrame(rows, columns=["metric", "k", "value"])
-        return (
-            table.assign(**worked_out.bounds(self._asked, self._folds))
-            if self._asked.options.ties == "bounds"
-            else table
-        )
+        bounds = worked_out.bounds(self._asked, self._folds) if self._asked.options.ties == "bounds" else {}
+        return pd.DataFrame(rows, columns=["metric", "k", "value"]).assign(**bounds)
 
     def intervals(self, confidence_level: float = 0.95) -> pd.DataFrame:
         """An interval for each metric that is made of sums over rows, by the Poisson bootstrap; with ``n_resamples`` only.
