@@ -137,11 +137,8 @@ def _name(folder: Path, name: str | None) -> str:
     given = folder.resolve().name if name is None else name
     known = registry.find(given) if isinstance(given, str) and given else None
     if not isinstance(given, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", given, re.ASCII) or known is not None:
-        rule, do = (
-            "must be letters, digits, '.', '-' and '_', and none that is known",
-            "give another with --name (name=)",
-        )
-        raise ArgumentError("name", rule, repr(given), do)
+        rule = "must be letters, digits, '.', '-' and '_', and none that is known"
+        raise ArgumentError("name", rule, repr(given), "give another with --name (name=)")
     return given
 
 

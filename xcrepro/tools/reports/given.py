@@ -233,12 +233,10 @@ def _predictions(predictions: TopK | Mapping, truth: Truth, files: Mapping[str, 
         if (len(top), top.n_labels) == (truth.n_rows, truth.n_labels):
             continue
         if name in files:
-            there, do = (
-                f"{len(top):,} points and {top.n_labels:,} labels",
-                "Predict all of them, in the order of the truth",
-            )
+            there = f"predictions for {len(top):,} points and {top.n_labels:,} labels"
             wanted = f"the truth's {truth.n_rows:,} points and {truth.n_labels:,} labels"
-            raise DataError(files[name], f"predictions for {there}", wanted, do=do)
+            do = "Predict every test point and label, in the order of the truth"
+            raise DataError(files[name], there, wanted, do=do)
         rule = f"must be for the truth's {truth.n_rows} points and {truth.n_labels} labels"
         raise ArgumentError(f"predictions[{name!r}]", rule, f"{len(top)} and {top.n_labels}")
     if not found:
