@@ -8,6 +8,17 @@ import numpy as np
 import pytest
 
 
+def gathered(step: Callable, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What ``step(update)`` hands to ``update(name, rows, gradient)``, added up."""
+    got = {name: np.zeros_like(array) for name, array in weights.items() if array.dtype == np.float32}
+
+    def update(name, rows, gradient):
+        got[name][rows] += gradient
+
+    step(update)
+    return got
+
+
 def follow_the_slope(
     gradients: Mapping[str, np.ndarray], loss: Callable, weights: Mapping[str, np.ndarray], step: float, **tolerance
 ) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import xcrepro as xc
-from tests.models.slopes import follow_the_slope
+from tests.models.slopes import follow_the_slope, gathered
 from tests.refused import refused
 from xcrepro.models import ClusterNetwork, GraphTowers, TwoTowers
 from xcrepro.models.networks import clustered, graph
@@ -47,10 +49,7 @@ def slow_loss(net, X, T, levels, beam):
             total -= (y * np.log(p) + (1 - y) * np.log(1 - p))[looked].sum()
             reach = p * reach[parent] * looked
             best = np.isin(np.arange(y.size), np.argsort(-reach)[:beam])
-            opened, reach = (
-                best | (y > 0),
-                reach * best,
-            )  # what is only relevant does not crowd out what prediction opens
+            opened, reach = best | (y > 0), reach * best  # what is only relevant crowds out nothing that is predicted
     return total / len(X)
 
 
@@ -61,25 +60,18 @@ def test_the_step_follows_the_slope_of_the_loss(levels, seed):
     X = (rng.random((4, 5)) * (rng.random((4, 5)) < 0.7)).astype(np.float32)
     T = (rng.random((4, 7)) < 0.3) * rng.choice([0.3, 1.0], size=(4, 7))  # soft targets too
     net = small_net(seed, levels)
-    got = {name: np.zeros_like(array) for name, array in net.items()}
-
-    def update(name, rows, gradient):
-        got[name][rows] += gradient
-
     targets = clustered._targets(sp.csr_matrix(T, dtype=np.float32), PARENTS[levels])
-    mask = np.ones((4, 3), np.float32)
-    clustered.backpropagate(with_parents(net, levels), sp.csr_matrix(X), targets, mask, 1, update)
+    given = with_parents(net, levels), sp.csr_matrix(X), targets, np.ones((4, 3), np.float32), 1
+    got = gathered(partial(clustered.backpropagate, *given), net)
     follow_the_slope(got, lambda moved: slow_loss(moved, X, T, levels, 1), net, 1e-4, rel=1e-3, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    "kind", [{"clusters": "k-means"}, {"clusters": "random", "levels": 2}, {"clusters": "learned"}]
-)
-def test_a_score_is_the_product_along_the_path(twin, kind):
-    model = ClusterNetwork(**kind, max_leaf=8, beam=200, dim=6, epochs=2).fit(twin.train.X, twin.train.Y)
+@pytest.mark.parametrize(("kind", "levels"), [("k-means", 1), ("random", 2), ("learned", 1)])
+def test_a_score_is_the_product_along_the_path(twin, kind, levels):
+    model = ClusterNetwork(kind, levels=levels, max_leaf=8, beam=200, dim=6, epochs=2).fit(twin.train.X, twin.train.Y)
     net, X = model.net_, clustered.unit_rows(twin.test.X[:3]).toarray()
     depth = clustered._depth(net)
-    assert depth == 1 + kind.get("levels", 1)
+    assert depth == 1 + levels
     top = model.predict(twin.test.X[:3], 5)
     for x, ids, scores in zip(X, top.ids, top.scores, strict=True):
         p = [conditional(net, x[net["features"]], level) for level in range(depth)]
@@ -152,13 +144,8 @@ def test_the_step_of_shares_follows_the_slope_of_the_loss(seed):
             total -= (y * np.log(q, where=there, out=np.zeros(7)) + (1 - y) * np.log(1 - q))[there].sum()
         return total / 4
 
-    got = {name: np.zeros_like(array) for name, array in net.items() if array.dtype == np.float32}
-
-    def update(name, rows, gradient):
-        got[name][rows] += gradient
-
-    given = sp.csr_matrix(X), sp.csr_matrix(T, dtype=np.float32), np.ones((4, 3), np.float32)
-    clustered.backpropagate_shares(net, *given, beam, room, update)
+    given = net, sp.csr_matrix(X), sp.csr_matrix(T, dtype=np.float32), np.ones((4, 3), np.float32), beam, room
+    got = gathered(partial(clustered.backpropagate_shares, *given), net)
     assert np.abs(got["share"]).max() > 1e-3
     follow_the_slope(got, loss, net, 1e-4, rel=2e-3, abs=2e-4)
 

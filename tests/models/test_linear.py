@@ -21,13 +21,10 @@ from hypothesis import strategies as st
 import xcrepro as xc
 from tests.naive import multilabel_problem, same_bits
 from tests.refused import refused
+from xcrepro import models as m
 from xcrepro.models import linear
 
-KINDS = {
-    "logistic": xc.models.OneVsRest,
-    "squared_hinge": partial(xc.models.OneVsRest, "squared_hinge"),
-    "dismec": xc.models.DiSMEC,
-}
+KINDS = {"logistic": m.OneVsRest, "squared_hinge": partial(m.OneVsRest, "squared_hinge"), "dismec": m.DiSMEC}
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -88,7 +85,7 @@ def scikit_learn(X, y, loss, C, times=1.0):
 each_loss = pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 
 
-class Weighted(xc.models.OneVsRest):
+class Weighted(m.OneVsRest):
     """With losses of positives that count as often as its ``times`` say."""
 
     def _positives_count(self, truth):
@@ -123,15 +120,13 @@ def test_large_weighted_problems_reach_their_optimum_too(some):
 
 def test_propensities_of_1_are_dismec_and_lower_ones_its_positives_weighed(some):
     X, Y = some
-    plain, given = xc.models.DiSMEC().fit(X, Y), np.linspace(1, 30, Y.shape[1])
-    assert same_bits(
-        plain.predict(X, 5), xc.models.PWDiSMEC(inverse_propensity=np.ones(Y.shape[1])).fit(X, Y).predict(X, 5)
-    )
+    plain, given = m.DiSMEC().fit(X, Y), np.linspace(1, 30, Y.shape[1])
+    assert same_bits(plain.predict(X, 5), m.PWDiSMEC(inverse_propensity=np.ones(Y.shape[1])).fit(X, Y).predict(X, 5))
     other = Weighted("squared_hinge", C=1.0)
     other.times = 2 * given - 1
-    weighed = xc.models.PWDiSMEC(inverse_propensity=given).fit(X, Y)
+    weighed = m.PWDiSMEC(inverse_propensity=given).fit(X, Y)
     assert same_bits(other.fit(X, Y).predict(X, 5), weighed.predict(X, 5))
-    usual = xc.models.PWDiSMEC(A=0.5, B=0.4).fit(X, Y).inverse_propensity_
+    usual = m.PWDiSMEC(A=0.5, B=0.4).fit(X, Y).inverse_propensity_
     np.testing.assert_array_equal(usual, xc.propensity.inverse(np.asarray(Y.sum(axis=0)).ravel(), X.shape[0], 0.5, 0.4))
 
 
@@ -156,7 +151,7 @@ def problems(draw):
 def test_the_duality_gap_is_as_small_as_eps_says(problem, loss, C):
     X, y = problem
     for eps in (1e-1, 1e-5):
-        model = xc.models.OneVsRest(loss, C=C, eps=eps, threshold=0.0).fit(X, y[:, None])
+        model = m.OneVsRest(loss, C=C, eps=eps, threshold=0.0).fit(X, y[:, None])
         w = dense_margins(model)[:, 0].astype(float)
         objective, gap = objective_and_gap(with_bias(X), 2 * y - 1, w, loss, C)
         assert gap <= 1.1 * eps * objective + 1e-12  # the weights are float32, the gap is theirs
@@ -168,7 +163,7 @@ def test_the_duality_gap_is_as_small_as_eps_says(problem, loss, C):
 def test_large_problems_sample_their_hessian_and_reach_the_optimum_all_the_same(loss, some):
     """More points than the sample takes; whichever these are, the objective is the same."""
     X, Y = some
-    models = [xc.models.OneVsRest(loss, eps=1e-6, threshold=0.0, seed=seed).fit(X, Y) for seed in (0, 1)]
+    models = [m.OneVsRest(loss, eps=1e-6, threshold=0.0, seed=seed).fit(X, Y) for seed in (0, 1)]
     assert not same_bits(*(model.predict(X, 3) for model in models))
     rows, counts = with_bias(X), np.asarray(Y.sum(axis=0)).ravel()
     for label in np.argsort(-counts)[:3]:
@@ -184,7 +179,7 @@ def test_large_problems_sample_their_hessian_and_reach_the_optimum_all_the_same(
 def test_extreme_costs_end(loss, C):
     """Where the weights are only as near as float32 brings them."""
     X, Y = multilabel_problem()
-    model = xc.models.OneVsRest(loss, C=C, threshold=0.0).fit(X, Y)
+    model = m.OneVsRest(loss, C=C, threshold=0.0).fit(X, Y)
     learned, rows = dense_margins(model).astype(float), with_bias(X)
     assert np.isfinite(model.weights_.data).all()
     for label in (0, 1, 2):
@@ -208,7 +203,7 @@ def test_probabilities_and_margins_are_napkinxc_s(loss, some, twin):
 
     (X, Y), Xt = some, twin.test.X
     ctypes.CDLL(None).srand(1)  # by which LIBLINEAR draws
-    model = xc.models.OneVsRest(loss, eps=1e-8, threshold=0).fit(X, Y)
+    model = m.OneVsRest(loss, eps=1e-8, threshold=0).fit(X, Y)
     top = model.predict(Xt, Y.shape[1])
     name, C = {"logistic": "log", "squared_hinge": "l2"}[loss], linear._LOSSES[loss]
     with tempfile.TemporaryDirectory() as folder:
@@ -226,7 +221,7 @@ def test_probabilities_and_margins_are_napkinxc_s(loss, some, twin):
 
 def test_scores_are_the_margins_of_the_unit_rows():
     X, Y = multilabel_problem()
-    model = xc.models.DiSMEC().fit(X, Y)
+    model = m.DiSMEC().fit(X, Y)
     top = model.predict(X, 3)
     learned = dense_margins(model)
     for i, row in enumerate(X.toarray().astype(float)):
@@ -239,13 +234,13 @@ def test_scores_are_the_margins_of_the_unit_rows():
 
 def test_threshold_prunes_weights_and_not_biases():
     X, Y = multilabel_problem()
-    whole = dense_margins(xc.models.DiSMEC(threshold=0.0).fit(X, Y))
-    pruned = dense_margins(xc.models.DiSMEC(threshold=0.3).fit(X, Y))
+    whole = dense_margins(m.DiSMEC(threshold=0.0).fit(X, Y))
+    pruned = dense_margins(m.DiSMEC(threshold=0.3).fit(X, Y))
     np.testing.assert_array_equal(pruned[:-1], np.where(np.abs(whole[:-1]) >= 0.3, whole[:-1], 0))
     np.testing.assert_array_equal(pruned[-1], whole[-1])
     assert ((np.abs(whole[:-1]) < 0.3) & (whole[:-1] != 0)).any()
     assert (np.abs(whole[-1]) < 0.3).any()
-    assert xc.models.DiSMEC().threshold == 0.01
+    assert m.DiSMEC().threshold == 0.01
 
 
 # ------------------------------------------------------------------------------ repeatable
@@ -253,7 +248,7 @@ def test_threshold_prunes_weights_and_not_biases():
 
 def test_fits_at_the_same_time_do_not_disturb_each_other(some, twin):
     def work(_):
-        return xc.models.DiSMEC(eps=0.5).fit(*some).predict(twin.test.X)
+        return m.DiSMEC(eps=0.5).fit(*some).predict(twin.test.X)
 
     with ThreadPoolExecutor(2) as pool:
         assert same_bits(*pool.map(work, range(2)))
@@ -263,16 +258,16 @@ def test_fits_at_the_same_time_do_not_disturb_each_other(some, twin):
 def test_same_bits_for_any_threads_neighbours_and_calls(loss, some, monkeypatch):
     X, Y = some[0], some[1].tocsc()
     monkeypatch.setenv("XCREPRO_THREADS", "1")
-    whole = dense_margins(xc.models.OneVsRest(loss).fit(X, Y))
+    whole = dense_margins(m.OneVsRest(loss).fit(X, Y))
     monkeypatch.setenv("XCREPRO_THREADS", "2")
-    np.testing.assert_array_equal(dense_margins(xc.models.OneVsRest(loss).fit(X, Y)), whole)
-    backwards = dense_margins(xc.models.OneVsRest(loss).fit(X, Y[:, ::-1]))
+    np.testing.assert_array_equal(dense_margins(m.OneVsRest(loss).fit(X, Y)), whole)
+    backwards = dense_margins(m.OneVsRest(loss).fit(X, Y[:, ::-1]))
     np.testing.assert_array_equal(backwards[:, ::-1], whole)
     seen = np.flatnonzero(np.diff(Y.indptr))[:20]
     for lanes, at_once in ((1, 3), (5, 256)):
         monkeypatch.setattr(linear, "_LANES", lanes)
         monkeypatch.setattr(linear, "_AT_ONCE", at_once)
-        few = dense_margins(xc.models.OneVsRest(loss).fit(X, Y[:, seen]))
+        few = dense_margins(m.OneVsRest(loss).fit(X, Y[:, seen]))
         np.testing.assert_array_equal(few, whole[:, seen])
 
 
@@ -288,7 +283,7 @@ def test_training_gives_its_memory_back():
     def megabytes():
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
 
-    model = xc.models.DiSMEC()
+    model = m.DiSMEC()
     model.fit(X[:, :100], Y[:, :5])
     before = megabytes()
     model.fit(X, Y)
@@ -311,17 +306,10 @@ def test_a_label_relevant_everywhere_comes_first(kind):
 
 
 @each_kind
-@pytest.mark.parametrize(
-    ("X", "Y"),
-    [
-        (np.ones((1, 2)), np.array([[0, 1, 0]])),
-        (np.eye(4), np.array([[1], [0], [1], [0]])),
-        (np.eye(4), np.array([[0, 1]] * 4)),
-        (np.eye(4), np.array([[0, 0], [0, 1], [0, 0], [0, 0]])),
-    ],
-    ids=["one row", "one label", "one label, always", "one positive"],
-)
-def test_smallest_problems(kind, X, Y):
+@pytest.mark.parametrize("Y", [[[0, 1, 0]], [[1], [0], [1], [0]], [[0, 1]] * 4, [[0, 0], [0, 1], [0, 0], [0, 0]]])
+def test_smallest_problems(kind, Y):
+    """One row; one label, of two points and of all; one positive."""
+    X, Y = np.eye(len(Y), 4) + (len(Y) == 1), np.array(Y)
     top = KINDS[kind]().fit(X, Y).predict(X, 2)
     assert (top.ids[:, 0] == Y.shape[1] // 2).all()
     assert (top.ids[:, 1] == -1).all()
@@ -336,7 +324,7 @@ def test_features_that_are_all_zero_are_refused(kind):
 
 def test_a_saturated_probability_does_not_make_a_tie():
     """Margins 18 and 20 are both 1.0 as float32 probabilities; the order stays that of the margins."""
-    model = xc.models.OneVsRest().fit(np.eye(3), np.eye(3))
+    model = m.OneVsRest().fit(np.eye(3), np.eye(3))
     model.weights_ = sp.csr_matrix((3, 3), dtype=np.float32)
     model.bias_ = np.array([18, 20, -200], np.float32)
     top = model.predict(np.eye(3), 3)
@@ -346,7 +334,7 @@ def test_a_saturated_probability_does_not_make_a_tie():
 
 def test_large_weights_are_multiplied_sparse_with_the_same_bits(monkeypatch):
     X, Y = multilabel_problem()
-    model = xc.models.OneVsRest().fit(X, Y)
+    model = m.OneVsRest().fit(X, Y)
     dense = model.predict(X, 4)
     monkeypatch.setattr(linear, "_DENSE", 0)
     monkeypatch.setattr(linear, "_BLOCK", 30)  # and in blocks of three rows
@@ -359,7 +347,7 @@ def test_large_weights_are_multiplied_sparse_with_the_same_bits(monkeypatch):
 def test_features_that_no_point_has_change_nothing():
     X, Y = multilabel_problem()
     wide = sp.csr_matrix((X.data, 3 * X.indices + 1, X.indptr), (X.shape[0], 3 * X.shape[1] + 2))
-    narrow, same = xc.models.OneVsRest().fit(X, Y), xc.models.OneVsRest().fit(wide, Y)
+    narrow, same = m.OneVsRest().fit(X, Y), m.OneVsRest().fit(wide, Y)
     assert same.weights_.shape[0] == wide.shape[1]
     assert (same.weights_[1 : 3 * X.shape[1] + 1 : 3] != narrow.weights_).nnz == 0
     assert same.weights_.nnz == narrow.weights_.nnz

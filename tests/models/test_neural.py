@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import xcrepro as xc
-from tests.models.slopes import follow_the_slope
+from tests.models.slopes import follow_the_slope, gathered
 from tests.naive import multilabel_problem
 from xcrepro.core.truth import as_truth
 from xcrepro.models.base import unit_rows
@@ -45,20 +46,19 @@ def asymmetric(z, relevant, positive, negative, shift):
     return -(shifted**negative) * math.log(1 - shifted)
 
 
+def asymmetric_of(positive, negative, shift):
+    parameters = {"loss": "asymmetric", "gamma_positive": positive, "gamma_negative": negative, "shift": shift}
+    return parameters, lambda z, y: asymmetric(z, y, positive, negative, shift)
+
+
 CASES = {
     "bce": ({"loss": "bce"}, bce),
     "squared hinge": ({"loss": "squared_hinge"}, squared_hinge),
     "focal": ({"loss": "focal"}, lambda z, y: focal(z, y, 2.0)),
     "focal 0.5": ({"loss": "focal", "gamma": 0.5}, lambda z, y: focal(z, y, 0.5)),
     "asymmetric": ({"loss": "asymmetric"}, lambda z, y: asymmetric(z, y, 1.0, 4.0, 0.05)),
-    "asymmetric, no shift": (
-        {"loss": "asymmetric", "gamma_positive": 0.0, "gamma_negative": 3.0, "shift": 0.0},
-        lambda z, y: asymmetric(z, y, 0.0, 3.0, 0.0),
-    ),
-    "asymmetric, shift alone": (
-        {"loss": "asymmetric", "gamma_positive": 0.0, "gamma_negative": 0.0, "shift": 0.2},
-        lambda z, y: asymmetric(z, y, 0.0, 0.0, 0.2),
-    ),
+    "asymmetric, no shift": asymmetric_of(0.0, 3.0, 0.0),
+    "asymmetric, shift alone": asymmetric_of(0.0, 0.0, 0.2),
 }
 
 
@@ -147,13 +147,8 @@ def test_backpropagation_against_finite_differences(case, monkeypatch):
     shapes = {"embedding": (n_features, dim), "hidden_bias": dim, "output": (n_labels, dim), "output_bias": n_labels}
     near = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
     mask = ((rng.random((n, dim)) < 0.7) / 0.7).astype(np.float32)
-    got = {name: np.full(array.shape, np.nan) for name, array in near.items()}
-
-    def record(name, rows, gradient):
-        got[name][rows] = gradient
-
-    gradient = NeuralOneVsAll(**parameters)._loss_gradient()
-    neural.backpropagate(near, sp.csr_matrix(X, dtype=np.float32), sp.csr_matrix(Y), gradient, mask, record)
+    given = sp.csr_matrix(X, dtype=np.float32), sp.csr_matrix(Y), NeuralOneVsAll(**parameters)._loss_gradient(), mask
+    got = gathered(partial(neural.backpropagate, near, *given), near)
     follow_the_slope(got, lambda moved: batch_loss(moved, X, Y, mask, loss), near, 1e-5, rel=1e-4, abs=1e-6)
 
 

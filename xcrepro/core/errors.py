@@ -72,22 +72,13 @@ class DataMissing(XCError, FileNotFoundError):
     """Data is not on this machine and cannot be fetched; the message says which file to put where."""
 
 
+_LIKE_OPTIONS = ("train_truth", "n_labels", "points", "split", "seed", "n_resamples", "confidence_level", "metrics",
+                 "unknown")  # fmt: skip
 _OF_TRAIN = "--train-truth", "training labels, from which they are counted"
-_IN_SHELL = {
-    "inverse_propensity": _OF_TRAIN,
-    "label_counts": _OF_TRAIN,
-    "train_truth": ("--train-truth", ""),
-    "Y_train": ("--train-truth", ""),
-    "label_names": ("--labels", ""),
-    "row_ids": ("--rows", ""),
-    "n_labels": ("--n-labels", ""),
-    "ks": ("-k", ""),
-    **{
-        name: (f"--{name.replace('_', '-')}", "")
-        for name in ("points", "split", "seed", "n_resamples", "confidence_level", "metrics", "unknown")
-    },
-    "one": ("--fractions", "the numbers are fractions, not percent"),
-}
+_IN_SHELL = {name: (f"--{name.replace('_', '-')}", "") for name in _LIKE_OPTIONS}
+_IN_SHELL |= {"inverse_propensity": _OF_TRAIN, "label_counts": _OF_TRAIN}
+_IN_SHELL |= {"Y_train": ("--train-truth", ""), "label_names": ("--labels", ""), "row_ids": ("--rows", "")}
+_IN_SHELL |= {"ks": ("-k", ""), "one": ("--fractions", "the numbers are fractions, not percent")}
 """Arguments that a command has as an option, and what to do that Python says otherwise."""
 _OPTION = re.compile(r"(--?[a-z][a-z-]*(?: [A-Z]+| [a-z]+(?:\|[a-z]+)*)?)(?: \([a-z_]+=[^()]*\)|, [a-z_]+=(?=[,)]))")
 _CALLS = (

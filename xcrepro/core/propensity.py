@@ -341,14 +341,9 @@ def estimate_from_hierarchy(Y, parents, *, min_descendants: int = 5, labels_per_
     labels["propensity"] = labels["count"] / labels["complete_count"]
     seen = labels[labels["count"] > 0].reset_index(drop=True)
     grouped = seen.groupby(seen.index // labels_per_bin)
-    bins = grouped.agg(
-        n_labels=("label", "size"),
-        count_min=("count", "min"),
-        count_mean=("count", "mean"),
-        count_max=("count", "max"),
-        propensity=("propensity", _mean),
-        stderr=("propensity", _stderr),
-    )
+    counted = {f"count_{of}": ("count", of) for of in ("min", "mean", "max")}
+    fitted = {"propensity": ("propensity", _mean), "stderr": ("propensity", _stderr)}
+    bins = grouped.agg(n_labels=("label", "size"), **counted, **fitted)
     return HierarchyEstimate(labels, bins.rename_axis("bin"), truth.n_rows)
 
 

@@ -398,14 +398,12 @@ def _expected(entry: _Complete, recipe: TwinShape) -> np.ndarray:
         return np.where((c := arithmetic.exp(curve(rank, *shape))) >= _LEAST, c, 0.0)
 
     def end_of(power: float, top: float) -> float:
+        def seen(end: float) -> float:
+            return (size * (1 - arithmetic.exp(-counts(group, power, end, top)))).sum()
+
         if recipe.tail is not None:
             return arithmetic.log(recipe.tail)
-        return _bisect(
-            lambda end: (size * (1 - arithmetic.exp(-counts(group, power, end, top)))).sum(),
-            n_labels,
-            -10.0,
-            min(float(log_height[-2]), top) - 0.01,
-        )
+        return _bisect(seen, n_labels, -10.0, min(float(log_height[-2]), top) - 0.01)
 
     def mass(power: float, top: float) -> float:
         return (size * counts(group, power, end_of(power, top), top)).sum()

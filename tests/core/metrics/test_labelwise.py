@@ -129,10 +129,8 @@ def test_the_labels_hit_are_all_that_metrics_need():
             assert call(counts, None, ks).tobytes() == want
     assert labelwise.hit_labels(counts, ks=(1, 3, 5)) is counts.hit_labels
     assert labelwise.hit_labels(hit, ks=(1, 3, 5)) is hit
-    tested = [
-        m.binned_macro_f1(of, top_, 3, label_counts=trained, over="test") for of, top_ in ((Y, top), (counts, None))
-    ]
-    assert tested[0].equals(tested[1])
+    tested = (m.binned_macro_f1(*of, 3, label_counts=trained, over="test") for of in ((Y, top), (counts, None)))
+    assert next(tested).equals(next(tested))
     with refused("top", match="HitLabels"):
         m.macro_f1(hit, top, 1)
     with pytest.raises(ArgumentError, match="over='test'"):
@@ -148,10 +146,8 @@ def test_labels_with_very_many_hits_need_no_table_up_to_there():
     assert m.label_entropy(many, ks=(1, 3)).tobytes() == m.label_entropy(few, ks=(1, 3)).tobytes()
     for hit in (few, many):
         size = hit.n_rows // 4
-        assert [(h.tolist(), n.tolist()) for h, n in labelwise.histograms(hit)] == [
-            ([3 * size], [1]),
-            ([size, 3 * size], [1, 2]),
-        ]
+        found = [(h.tolist(), n.tolist()) for h, n in labelwise.histograms(hit)]
+        assert found == [([3 * size], [1]), ([size, 3 * size], [1, 2])]
 
 
 def test_a_label_that_does_not_exist_is_refused_not_written_to():
@@ -184,9 +180,6 @@ def test_bins_are_reevals_with_the_untrained_apart():
     assert bins.tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert labelwise.frequency_bins([0, 1, 2, 3], 4, (1, 2, 3))[1] == ["0", "1", "2", "3+"]
     assert labelwise.frequency_bins([0], 1, 5)[1] == ["0-4", "5+"]
-
-
-# ---------------------------------------------------------------- evaluate
 
 
 # ---------------------------------------------------------------- threads and peers
@@ -226,8 +219,7 @@ def test_napkinxc_agrees_on_coverage_and_macro_f1(real_data):
     Y = xc.data.read_sparse(folder / "tst_X_Y.txt")
     top = xc.TopK.from_scores(xc.data.read_sparse(folder / "score_mat.txt"), 5)
     ks = (1, 2, 3, 4, 5)
-    np.testing.assert_allclose(m.coverage(Y, top, ks, over="test"), theirs.coverage_at_k(Y, naive.pairs_of(top), 5))
+    pairs = naive.pairs_of(top)
+    np.testing.assert_allclose(m.coverage(Y, top, ks, over="test"), theirs.coverage_at_k(Y, pairs, 5))
     assert Y.getnnz(axis=0)[-1] > 0  # so the largest id met is L - 1
-    np.testing.assert_allclose(
-        m.macro_f1(Y, top, ks), theirs.macro_f1_measure_at_k(Y, naive.pairs_of(top), zero_division=0)
-    )
+    np.testing.assert_allclose(m.macro_f1(Y, top, ks), theirs.macro_f1_measure_at_k(Y, pairs, zero_division=0))

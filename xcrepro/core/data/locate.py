@@ -24,23 +24,15 @@ LAYOUTS = (
 ENDING = r"\.(?:txt(?:\.gz|\.zip)?|npz)"
 FILTER = "filter_labels_test.txt"
 """Of the LF datasets: pairs of a test point and a label that may not be predicted."""
-# Key of [files] -> the names it may have. Filter files end in _train.txt too, and are no data.
-_NAMES = {
-    "train": rf"(?!filter_labels)(?:.*_)?train{ENDING}",
-    "test": rf"(?!filter_labels)(?:.*_)?test{ENDING}",
-    "train_X": rf"trn_X_Xf{ENDING}",
-    "train_Y": rf"trn_X_Y{ENDING}",
-    "test_X": rf"tst_X_Xf{ENDING}",
-    "test_Y": rf"tst_X_Y{ENDING}",
-    "data": rf".+_data{ENDING}",
-    "train_rows": r".+_trSplit\.txt",
-    "test_rows": r".+_tstSplit\.txt",
-}
+# Key of [files] -> an example of its name, and what it may be. Filter files end in _train.txt too, and are no data.
 _EXAMPLES = {
     "train": "*_train.txt", "test": "*_test.txt", "train_X": "trn_X_Xf.txt", "train_Y": "trn_X_Y.txt",
     "test_X": "tst_X_Xf.txt", "test_Y": "tst_X_Y.txt", "data": "*_data.txt", "train_rows": "*_trSplit.txt",
     "test_rows": "*_tstSplit.txt",
 }  # fmt: skip
+_NAMES = {key: name.replace("*", ".+").replace(".txt", ENDING) for key, name in _EXAMPLES.items()}
+_NAMES |= {key: rf"(?!filter_labels)(?:.*_)?{key}{ENDING}" for key in ("train", "test")}
+_NAMES |= {"train_rows": r".+_trSplit\.txt", "test_rows": r".+_tstSplit\.txt"}
 _HEADERS = {
     "train": ("n_train", "n_features", "n_labels"), "test": ("n_test", "n_features", "n_labels"),
     "data": ("n_points", "n_features", "n_labels"), "train_X": ("n_train", "n_features"),

@@ -40,17 +40,8 @@ from xcrepro.core.arguments import one_of, real_number, some_of, whole_number
 from xcrepro.core.errors import ArgumentError
 from xcrepro.core.kernels import calibration as kernel
 from xcrepro.core.matrices import checked_matrix
-from xcrepro.core.metrics import registry, state
-from xcrepro.core.metrics.formulas import (
-    BrierParts,
-    CorrectedECE,
-    binned_error,
-    brier_of,
-    check_any,
-    corrected_of,
-    decomposition,
-    nll_of,
-)
+from xcrepro.core.metrics import formulas, registry, state
+from xcrepro.core.metrics.formulas import BrierParts, CorrectedECE
 from xcrepro.core.predictions import TopK
 from xcrepro.core.truth import as_truth
 
@@ -152,7 +143,7 @@ def ece(
     >>> ece(scores, hits, half="over"), round(ece(scores, hits, half="under"), 4), ece(scores, hits, norm="max")
     (0.25, 0.0325, 0.85)
     """
-    return binned_error(_sums(scores, hits, k, bins, closed).table, norm, half, debias)
+    return formulas.binned_error(_sums(scores, hits, k, bins, closed).table, norm, half, debias)
 
 
 def corrected_ece(
@@ -196,7 +187,7 @@ def corrected_ece(
     [0.109, 0.032, 0.106, 0.081, 0.132]
     """
     real_number("confidence_level", confidence_level, above=0, below=1)
-    return corrected_of(_sums(scores, hits, k, bins, closed).table, confidence_level)
+    return formulas.corrected_of(_sums(scores, hits, k, bins, closed).table, confidence_level)
 
 
 def ace(scores, hits, k: int | None = None, *, bins: int = BINS, norm: str = "l1", half: str | None = None) -> float:
@@ -260,7 +251,7 @@ def brier(scores, hits, k: int | None = None) -> float:
     >>> round(brier([0.9, 0.6], [True, False]), 4)                          # (0.01 + 0.36) / 2
     0.185
     """
-    return brier_of(_sums(scores, hits, k, 1))
+    return formulas.brier_of(_sums(scores, hits, k, 1))
 
 
 def brier_decomposition(
@@ -304,14 +295,9 @@ def brier_decomposition(
     (0.1875, 0.0625, 0.04, 0.165)
     """
     if bins is not None:
-        return decomposition(_sums(scores, hits, k, bins, closed))
+        return formulas.decomposition(_sums(scores, hits, k, bins, closed))
     p, n, found = _pool(scores, hits, k).runs()
-    y, base, weight = found / n, int(found.sum()) / int(n.sum()), n / n.sum()
-    return BrierParts(
-        uncertainty=base * (1.0 - base),
-        resolution=float((weight * (y - base) ** 2).sum()),
-        reliability=float((weight * (p - y) ** 2).sum()),
-    )
+    return formulas.brier_parts(p, found / n, n / n.sum(), int(found.sum()) / int(n.sum()))
 
 
 def nll(scores, hits, k: int | None = None, *, cap: float = CAP) -> float:
@@ -345,7 +331,7 @@ def nll(scores, hits, k: int | None = None, *, cap: float = CAP) -> float:
     >>> nll([1.0, 0.0], [False, False]), nll([1.0, 0.0], [False, False], cap=np.inf)
     (50.0, inf)
     """
-    return nll_of(_sums(scores, hits, k, 1, cap=cap, loss=True))
+    return formulas.nll_of(_sums(scores, hits, k, 1, cap=cap, loss=True))
 
 
 def smooth_ece(scores, hits, k: int | None = None, *, bandwidth: float | None = None) -> float:
@@ -620,7 +606,7 @@ def _sums(scores, hits, k: int | None, bins: int, closed: str = "left", cap: flo
         k = _places(hits, k)
         fold = PairSums([k], bins, closed, cap, loss)
         fold.add(Block(scores, hits, k))
-        return check_any(fold.at(k))
+        return formulas.check_any(fold.at(k))
     _check_no_k(k)
     fold = PairSums([1], bins, closed, cap, loss)
     fold.add_pairs(*check_pairs(scores, hits))

@@ -76,17 +76,16 @@ def nll_of(pairs: Pairs) -> float:
 
 def decomposition(pairs: Pairs) -> BrierParts:
     """The parts of the Brier score of sums, with their bins."""
-    table = pairs.table[:, pairs.table[COUNT] > 0]
-    n, hits, score, square, both = table
-    p, y, base = score / n, hits / n, pairs.hits / pairs.n
-    weight = n / pairs.n
-    return BrierParts(
-        uncertainty=float(base * (1.0 - base)),
-        resolution=float((weight * (y - base) ** 2).sum()),
-        reliability=float((weight * (p - y) ** 2).sum()),
-        within_variance=float((square - score * p).sum() / pairs.n),
-        within_covariance=float(2.0 * (both - hits * p).sum() / pairs.n),
-    )
+    n, hits, score, square, both = pairs.table[:, pairs.table[COUNT] > 0]
+    p = score / n
+    within = (square - score * p).sum() / pairs.n, 2.0 * (both - hits * p).sum() / pairs.n
+    return brier_parts(p, hits / n, n / pairs.n, pairs.hits / pairs.n, *map(float, within))
+
+
+def brier_parts(p: np.ndarray, y: np.ndarray, weight: np.ndarray, base: float, *within: float) -> BrierParts:
+    """Of groups with mean scores ``p``, mean hits ``y`` and these shares of the pairs, of which ``base`` are hits."""
+    resolution, reliability = ((weight * (of - y) ** 2).sum() for of in (base, p))
+    return BrierParts(float(base * (1.0 - base)), float(resolution), float(reliability), *within)
 
 
 def binned_error(table: np.ndarray, norm: str = "l1", half: str | None = None, debias: bool = False) -> float:
