@@ -13,6 +13,7 @@ from xcrepro.core.kernels.elementary import log_ratio
 
 _ONE, _FEW, _MANY = (0,), (0,) * 2, (0,) * 8  # as long as there are children trained side by side
 _MULTIPLIER, _INCREMENT, _SHIFT = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(33)
+_A, _REST, _ODDS, _OF_REST, _SIGN, _SQUARE = range(6)  # places in what is kept of a point
 
 # Sets of whole numbers: a bit for each, and a bit for each word of these that is not 0.
 _ZERO, _BIT, _WORD, _SET = np.uint64(0), np.uint64(1), np.uint64(6), np.uint64(63)
@@ -272,7 +273,7 @@ def _move(start, index, value, w, i, step):
 
 
 @kernel(error_model="numpy")
-def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
+def _logistic(start, index, value, square, total, y, C, eps, max_iter, state, w):
     """l2-regularised logistic regression by dual coordinate descent (Yu, Huang and Lin 2011, algorithm 5).
 
     Minimises |w|^2 / 2 + C sum log(1 + exp(-y w.x)). A dual variable a and its rest C - a are kept apart, because near
@@ -280,13 +281,18 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
     """
     n = y.size
     tiny = min(1e-3 * C, 1e-8)
-    a = np.full(n, tiny)
-    rest = np.full(n, C - tiny)
+    # What a visit reads and writes of a point lies together: a, the rest, the log odds of its last visit, whether they are of
+    # the rest, sign and square. A point that does not move keeps its log odds: most visits need no logarithm.
+    points, begin = np.empty((n, 8)), log_ratio(tiny, C - tiny)
     for i in range(n):
-        _move(start, index, value, w, i, y[i] * tiny)
-    # A point that does not move has the log odds of its last visit: most visits need no logarithm.
-    odds = np.full(n, log_ratio(tiny, C - tiny))
-    of_rest = np.zeros(n, np.bool_)
+        points[i, _A], points[i, _REST], points[i, _SIGN], points[i, _SQUARE] = tiny, C - tiny, y[i], square[i]
+        points[i, _ODDS], points[i, _OF_REST] = begin, 0.0
+    # All begin as negatives, by their sum ``total``; the positives, which are fewer, are then taken over.
+    for f in range(w.size):
+        w[f] = -tiny * total[f]
+    for i in range(n):
+        if y[i] > 0.0:
+            _move(start, index, value, w, i, 2.0 * tiny)
     order = np.arange(n)
     least = min(1e-8, eps)
     inner_eps = 1e-2
@@ -295,15 +301,15 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
         worst = 0.0
         steps = 0
         for i in order:
-            q = square[i]
-            b = y[i] * _output(start, index, value, w, i)
+            q, sign = points[i, _SQUARE], points[i, _SIGN]
+            b = sign * _output(start, index, value, w, i)
             # Newton on whichever of a and C - a ends up in the lower half.
-            flip = 0.5 * q * (rest[i] - a[i]) + b < 0.0
-            old = rest[i] if flip else a[i]
+            flip = 0.5 * q * (points[i, _REST] - points[i, _A]) + b < 0.0
+            old = points[i, _REST] if flip else points[i, _A]
             slope = -b if flip else b
             far = C - old < 0.5 * C
             z = 0.1 * old if far else old
-            log_odds = odds[i] if flip == of_rest[i] and not far else log_ratio(z, C - z)
+            log_odds = points[i, _ODDS] if flip == points[i, _OF_REST] and not far else log_ratio(z, C - z)
             gradient = q * (z - old) + slope + log_odds
             worst = max(worst, abs(gradient))
             moved = False
@@ -317,13 +323,13 @@ def _logistic(start, index, value, square, y, C, eps, max_iter, state, w):
                 log_odds = log_ratio(z, C - z)
                 gradient = q * (z - old) + slope + log_odds
             if moved:
-                odds[i], of_rest[i] = log_odds, flip
+                points[i, _ODDS], points[i, _OF_REST] = log_odds, flip
                 if flip:
-                    rest[i], a[i] = z, C - z
-                    _move(start, index, value, w, i, y[i] * (old - z))
+                    points[i, _REST], points[i, _A] = z, C - z
+                    _move(start, index, value, w, i, sign * (old - z))
                 else:
-                    a[i], rest[i] = z, C - z
-                    _move(start, index, value, w, i, y[i] * (z - old))
+                    points[i, _A], points[i, _REST] = z, C - z
+                    _move(start, index, value, w, i, sign * (z - old))
         if worst < eps:
             break
         if steps <= n // 10:
@@ -434,10 +440,12 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
     """
     n, n_children = start.size - 1, positive_start.size - 1
     index = index.view(np.uint32)  # of a number without a sign nobody has to ask whether it counts from the end
-    square = np.ones(n)
+    square, total = np.ones(n), np.zeros(features.size + 1)
+    total[features.size] = n
     for i in range(n):
         for j in range(start[i], start[i + 1]):
             square[i] += np.float64(value[j]) * value[j]
+            total[index[j]] += value[j]
     bias = np.empty(n_children, np.float32)
     # Room for all weights there could be: pages that are never written to take no memory.
     kept_feature = np.empty(n_children * features.size, np.int32)
@@ -467,7 +475,7 @@ def train(features, start, index, value, positive_start, positive, squared, C, e
         elif squared:
             _squared_hinges(start, index, value, square, y, last - first, C, eps, max_iter, state, w, _MANY)
         elif positive_start[last] - positive_start[first] < n:
-            _logistic(start, index, value, square, y.reshape(y.size), C, eps, max_iter, state, w.reshape(w.size))
+            _logistic(start, index, value, square, total, y.reshape(y.size), C, eps, max_iter, state, w.reshape(w.size))
         for c in range(first, last):
             certain = positive_start[c + 1] - positive_start[c] == n
             bias[c] = np.inf if certain else w[features.size, c - first]
