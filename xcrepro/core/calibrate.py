@@ -46,9 +46,24 @@ from xcrepro.core.tensors import labels_as_matrix
 from xcrepro.core.truth import as_truth
 
 __all__ = [
-    "METHODS", "Beta", "Calibrator", "HistogramBinning", "Isotonic", "Platt", "Temperature", "VennAbers", "cross_fit",
-    "cross_fit_top", "fit_top", "fold_edges", "load", "margin", "method_of", "min_max", "transform",
-]  # fmt: skip
+    "METHODS",
+    "Beta",
+    "Calibrator",
+    "HistogramBinning",
+    "Isotonic",
+    "Platt",
+    "Temperature",
+    "VennAbers",
+    "cross_fit",
+    "cross_fit_top",
+    "fit_top",
+    "fold_edges",
+    "load",
+    "margin",
+    "method_of",
+    "min_max",
+    "transform",
+]
 
 
 def __dir__() -> list[str]:

@@ -50,10 +50,23 @@ if TYPE_CHECKING:
     from xcrepro.core.one_pass import OnePass as OnePass
 
 __all__ = [
-    "MIXED", "UPDATES", "Constrained", "OnePass", "Randomised", "bounded_random", "expected_coverage",
-    "expected_precision", "expected_utility", "for_precision", "greedy_coverage", "marginals", "maximise", "randomised",
-    "top_k", "weighted",
-]  # fmt: skip
+    "MIXED",
+    "UPDATES",
+    "Constrained",
+    "OnePass",
+    "Randomised",
+    "bounded_random",
+    "expected_coverage",
+    "expected_precision",
+    "expected_utility",
+    "for_precision",
+    "greedy_coverage",
+    "marginals",
+    "maximise",
+    "randomised",
+    "top_k",
+    "weighted",
+]
 
 
 def __dir__() -> list[str]:

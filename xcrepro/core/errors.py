@@ -9,7 +9,13 @@ from __future__ import annotations
 import os
 import re
 
-__all__ = ["ArgumentError", "DataError", "DataMissing", "DataWarning", "XCError"]
+__all__ = [
+    "ArgumentError",
+    "DataError",
+    "DataMissing",
+    "DataWarning",
+    "XCError",
+]
 
 
 def __dir__() -> list[str]:

@@ -31,7 +31,15 @@ from xcrepro.core.truth import as_truth
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Fit", "HierarchyEstimate", "ancestors", "drop_labels", "estimate_from_hierarchy", "fit", "inverse"]
+__all__ = [
+    "Fit",
+    "HierarchyEstimate",
+    "ancestors",
+    "drop_labels",
+    "estimate_from_hierarchy",
+    "fit",
+    "inverse",
+]
 
 
 def __dir__() -> list[str]:

@@ -159,9 +159,14 @@ def load(
         differences = against_print.check_published(entry, source, folder, train, test)
     if check is False and entry.published[entry.source].keys() > {"printed_name"}:
         notes += (_UNCHECKED,)
-    about = entry.name, train, test, A, B, copy.deepcopy(entry.published), entry
     return Dataset(
-        *about,
+        name=entry.name,
+        train=train,
+        test=test,
+        A=A,
+        B=B,
+        published=copy.deepcopy(entry.published),
+        entry=entry,
         comparable=not (notes or differences),
         notes=notes + differences,
         label_names=_label_names(entry, folder, train.Y.shape[1]),

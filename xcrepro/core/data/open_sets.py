@@ -117,9 +117,14 @@ def load(
         notes += (f"{left:,} {home.what} are left out: later issues of series that the training records begin",)
     if fields and fields != home.texts[:1]:
         notes += (f"features are words of {' and '.join(fields)}",)
-    about = entry.name, parts["train"], parts["test"], A, B, entry.published, entry
     return Dataset(
-        *about,
+        name=entry.name,
+        train=parts["train"],
+        test=parts["test"],
+        A=A,
+        B=B,
+        published=entry.published,
+        entry=entry,
         notes=notes,
         label_names=label_names,
         validation=parts["validation"] if rows["validation"].size else None,

@@ -29,9 +29,21 @@ from xcrepro.core.judged.sheets import DRAWN as DRAWN
 from xcrepro.core.judged.sheets import JudgedWarning, Verdicts, agreement, lines_of, sheet, texts_of, verdicts
 
 __all__ = [
-    "Judged", "JudgedWarning", "Verdicts", "agreement", "bounds", "compare", "estimate", "estimated", "lines_of",
-    "next_rows", "sample", "sheet", "texts_of", "verdicts",
-]  # fmt: skip
+    "Judged",
+    "JudgedWarning",
+    "Verdicts",
+    "agreement",
+    "bounds",
+    "compare",
+    "estimate",
+    "estimated",
+    "lines_of",
+    "next_rows",
+    "sample",
+    "sheet",
+    "texts_of",
+    "verdicts",
+]
 
 
 def __dir__() -> list[str]:

@@ -3,65 +3,74 @@
 import importlib
 from typing import TYPE_CHECKING
 
-from xcrepro.core.metrics.calibration import BrierParts as BrierParts
-from xcrepro.core.metrics.calibration import CorrectedECE as CorrectedECE
-from xcrepro.core.metrics.calibration import ace as ace
-from xcrepro.core.metrics.calibration import brier as brier
-from xcrepro.core.metrics.calibration import brier_decomposition as brier_decomposition
-from xcrepro.core.metrics.calibration import calibration_table as calibration_table
-from xcrepro.core.metrics.calibration import corrected_ece as corrected_ece
-from xcrepro.core.metrics.calibration import ece as ece
-from xcrepro.core.metrics.calibration import marginal_ece as marginal_ece
-from xcrepro.core.metrics.calibration import nll as nll
-from xcrepro.core.metrics.calibration import pairs as pairs
-from xcrepro.core.metrics.calibration import reliability as reliability
-from xcrepro.core.metrics.calibration import smooth_ece as smooth_ece
-from xcrepro.core.metrics.compare import compare as compare
-from xcrepro.core.metrics.coverage import alpha_coverage as alpha_coverage
-from xcrepro.core.metrics.coverage import coverage as coverage
-from xcrepro.core.metrics.coverage import diversity as diversity
-from xcrepro.core.metrics.coverage import label_entropy as label_entropy
-from xcrepro.core.metrics.coverage import reachable as reachable
-from xcrepro.core.metrics.coverage import sampled_coverage as sampled_coverage
-from xcrepro.core.metrics.coverage import unique_labels as unique_labels
-from xcrepro.core.metrics.evaluate import evaluate as evaluate
-from xcrepro.core.metrics.labelwise import Counts as Counts
-from xcrepro.core.metrics.labelwise import best_macro_f1 as best_macro_f1
-from xcrepro.core.metrics.labelwise import binned_macro_f1 as binned_macro_f1
-from xcrepro.core.metrics.labelwise import confusion as confusion
-from xcrepro.core.metrics.labelwise import macro_f1 as macro_f1
-from xcrepro.core.metrics.labelwise import macro_f_beta as macro_f_beta
-from xcrepro.core.metrics.labelwise import macro_precision as macro_precision
-from xcrepro.core.metrics.labelwise import macro_recall as macro_recall
-from xcrepro.core.metrics.ranking import abandonment as abandonment
-from xcrepro.core.metrics.ranking import adg as adg
-from xcrepro.core.metrics.ranking import average_precision as average_precision
-from xcrepro.core.metrics.ranking import coverage_error as coverage_error
-from xcrepro.core.metrics.ranking import exact_match as exact_match
-from xcrepro.core.metrics.ranking import f_beta as f_beta
-from xcrepro.core.metrics.ranking import hamming_loss as hamming_loss
-from xcrepro.core.metrics.ranking import hierarchical as hierarchical
-from xcrepro.core.metrics.ranking import hit_rate as hit_rate
-from xcrepro.core.metrics.ranking import lrap as lrap
-from xcrepro.core.metrics.ranking import micro_f1 as micro_f1
-from xcrepro.core.metrics.ranking import micro_precision as micro_precision
-from xcrepro.core.metrics.ranking import micro_recall as micro_recall
-from xcrepro.core.metrics.ranking import mrr as mrr
-from xcrepro.core.metrics.ranking import ndcg as ndcg
-from xcrepro.core.metrics.ranking import precision as precision
-from xcrepro.core.metrics.ranking import precision_ceiling as precision_ceiling
-from xcrepro.core.metrics.ranking import psndcg as psndcg
-from xcrepro.core.metrics.ranking import psp as psp
-from xcrepro.core.metrics.ranking import r_precision as r_precision
-from xcrepro.core.metrics.ranking import recall as recall
-from xcrepro.core.metrics.registry import METRICS as METRICS
-from xcrepro.core.metrics.registry import table as table
-from xcrepro.core.metrics.significance import Bootstrap as Bootstrap
-from xcrepro.core.metrics.significance import SharedErrorsWarning as SharedErrorsWarning
-from xcrepro.core.metrics.significance import TTest as TTest
-from xcrepro.core.metrics.significance import holm as holm
-from xcrepro.core.metrics.significance import macro_t_test as macro_t_test
-from xcrepro.core.metrics.significance import paired_bootstrap as paired_bootstrap
+from xcrepro.core.metrics.calibration import (
+    BrierParts,
+    CorrectedECE,
+    ace,
+    brier,
+    brier_decomposition,
+    calibration_table,
+    corrected_ece,
+    ece,
+    marginal_ece,
+    nll,
+    pairs,
+    reliability,
+    smooth_ece,
+)
+from xcrepro.core.metrics.compare import compare
+from xcrepro.core.metrics.coverage import (
+    alpha_coverage,
+    coverage,
+    diversity,
+    label_entropy,
+    reachable,
+    sampled_coverage,
+    unique_labels,
+)
+from xcrepro.core.metrics.evaluate import evaluate
+from xcrepro.core.metrics.labelwise import (
+    Counts,
+    best_macro_f1,
+    binned_macro_f1,
+    confusion,
+    macro_f1,
+    macro_f_beta,
+    macro_precision,
+    macro_recall,
+)
+from xcrepro.core.metrics.ranking import (
+    abandonment,
+    adg,
+    average_precision,
+    coverage_error,
+    exact_match,
+    f_beta,
+    hamming_loss,
+    hierarchical,
+    hit_rate,
+    lrap,
+    micro_f1,
+    micro_precision,
+    micro_recall,
+    mrr,
+    ndcg,
+    precision,
+    precision_ceiling,
+    psndcg,
+    psp,
+    r_precision,
+    recall,
+)
+from xcrepro.core.metrics.registry import METRICS, table
+from xcrepro.core.metrics.significance import (
+    Bootstrap,
+    SharedErrorsWarning,
+    TTest,
+    holm,
+    macro_t_test,
+    paired_bootstrap,
+)
 
 if TYPE_CHECKING:
     from xcrepro.core.metrics.agreement import changed_labels as changed_labels
@@ -79,25 +88,99 @@ if TYPE_CHECKING:
     from xcrepro.core.metrics.sets import risk_coverage as risk_coverage
     from xcrepro.core.metrics.sets import threshold_curve as threshold_curve
 
-_NAMES = {
-    "agreement": ("changed_labels", "overlap", "rank_biased_overlap"),
-    "confused": ("Confused", "confused_labels"),
-    "gaps": ("label_gaps",),
-    "roc": ("auc",),  # a module of the name of its function would hide it
-    "sets": (
-        "ThresholdCurve",
-        "aurc",
-        "best_threshold",
-        "conformal_threshold",
-        "cross_fit_sets",
-        "risk_coverage",
-        "threshold_curve",
-    ),
+_LATER = {
+    "Confused": "confused",
+    "ThresholdCurve": "sets",
+    "auc": "roc",  # a module of the name of its function would hide it
+    "aurc": "sets",
+    "best_threshold": "sets",
+    "changed_labels": "agreement",
+    "conformal_threshold": "sets",
+    "confused_labels": "confused",
+    "cross_fit_sets": "sets",
+    "label_gaps": "gaps",
+    "overlap": "agreement",
+    "rank_biased_overlap": "agreement",
+    "risk_coverage": "sets",
+    "threshold_curve": "sets",
 }
-"""Module -> its names, which few need: imported when a name is used."""
-_LATER = {name: module for module, names in _NAMES.items() for name in names}
+"""Name -> its module, which few need: imported when the name is used."""
 
-__all__ = sorted({"METRICS", *_LATER, *(name for name, value in globals().items() if callable(value))})
+__all__ = [
+    "METRICS",
+    "Bootstrap",
+    "BrierParts",
+    "Confused",
+    "CorrectedECE",
+    "Counts",
+    "SharedErrorsWarning",
+    "TTest",
+    "ThresholdCurve",
+    "abandonment",
+    "ace",
+    "adg",
+    "alpha_coverage",
+    "auc",
+    "aurc",
+    "average_precision",
+    "best_macro_f1",
+    "best_threshold",
+    "binned_macro_f1",
+    "brier",
+    "brier_decomposition",
+    "calibration_table",
+    "changed_labels",
+    "compare",
+    "conformal_threshold",
+    "confused_labels",
+    "confusion",
+    "corrected_ece",
+    "coverage",
+    "coverage_error",
+    "cross_fit_sets",
+    "diversity",
+    "ece",
+    "evaluate",
+    "exact_match",
+    "f_beta",
+    "hamming_loss",
+    "hierarchical",
+    "hit_rate",
+    "holm",
+    "label_entropy",
+    "label_gaps",
+    "lrap",
+    "macro_f1",
+    "macro_f_beta",
+    "macro_precision",
+    "macro_recall",
+    "macro_t_test",
+    "marginal_ece",
+    "micro_f1",
+    "micro_precision",
+    "micro_recall",
+    "mrr",
+    "ndcg",
+    "nll",
+    "overlap",
+    "paired_bootstrap",
+    "pairs",
+    "precision",
+    "precision_ceiling",
+    "psndcg",
+    "psp",
+    "r_precision",
+    "rank_biased_overlap",
+    "reachable",
+    "recall",
+    "reliability",
+    "risk_coverage",
+    "sampled_coverage",
+    "smooth_ece",
+    "table",
+    "threshold_curve",
+    "unique_labels",
+]
 
 
 if not TYPE_CHECKING:
